@@ -1,0 +1,106 @@
+# shellcheck shell=bash
+# PostgreSQL with logical decoding, reachable by TCP on loopback alone.
+# shellcheck disable=SC2154 # state is set by scripts/services
+
+# postgres_bin prints the folder of the newest installed server.
+postgres_bin() {
+  local folder
+  command -v psql >/dev/null || return 1
+  while read -r folder; do
+    if [ -x "$folder/initdb" ] && [ -x "$folder/pg_ctl" ] && [ -x "$folder/postgres" ]; then
+      echo "$folder"
+      return
+    fi
+  done < <(postgres_folders)
+  return 1
+}
+
+# as_postgres runs a command as a user that the server accepts: it refuses root.
+as_postgres() {
+  if [ "$(id -u)" = 0 ]; then
+    (cd / && runuser -u postgres -- "$@")
+  else
+    "$@"
+  fi
+}
+
+# postgres_home prints a new folder that the server's user can reach: ours, or one in /var/tmp
+# when a parent (such as /root) is closed to that user.
+postgres_home() {
+  local folder=$state/postgres/home
+  mkdir -p "$folder"
+  if [ "$(id -u)" = 0 ]; then
+    id postgres >/dev/null 2>&1 || die "there is no user postgres; install the package postgresql"
+    chown postgres "$folder"
+    if ! as_postgres test -w "$folder" 2>/dev/null; then
+      folder=$(mktemp -d /var/tmp/postroom-postgres.XXXXXX)
+      chown postgres "$folder"
+    fi
+  fi
+  echo "$folder" | tee "$state/postgres/home.path" "$state/postgres/marker"
+}
+
+postgres_folders() {
+  printf "%s\n" /usr/lib/postgresql/*/bin | sort -rV
+  dirname "$(command -v postgres || echo /nowhere/postgres)"
+}
+
+start_postgres() {
+  local bin home
+  bin=$(postgres_bin) || die "PostgreSQL is missing; install the package postgresql"
+  choose_port postgres "${POSTROOM_POSTGRES_PORT:-}" 55432
+  home=$(postgres_home)
+  postgres_create "$bin" "$home/data" >>"$state/postgres/log" 2>&1 ||
+    die "initdb did not succeed; see $state/postgres/log"
+  touch "$home/log" && { [ "$(id -u)" != 0 ] || chown postgres "$home/log"; }
+  as_postgres "$bin/pg_ctl" -D "$home/data" -l "$home/log" -W start >>"$state/postgres/log" 2>&1 9>&- ||
+    die "pg_ctl did not succeed; see $state/postgres/log"
+  await postgres 30 postgres_pid "$home/data"
+}
+
+postgres_create() {
+  local bin=$1 data=$2
+  echo postroom | as_postgres tee "$data.password" >/dev/null || return
+  as_postgres "$bin/initdb" -D "$data" -U postroom -A scram-sha-256 -E UTF8 --locale=C.UTF-8 \
+    "--pwfile=$data.password" || return
+  postgres_settings | as_postgres tee -a "$data/postgresql.conf" >/dev/null
+}
+
+postgres_settings() {
+  cat <<CONF
+listen_addresses = '127.0.0.1'
+port = $(port_of postgres)
+unix_socket_directories = ''
+wal_level = logical
+max_connections = 200
+fsync = on
+logging_collector = off
+CONF
+}
+
+# postgres_pid copies the process id that the server wrote.
+postgres_pid() { head -n 1 "$1/postmaster.pid" >"$state/postgres/pid" && [ -s "$state/postgres/pid" ]; }
+
+await_postgres() {
+  await postgres 60 postgres_answers
+  postgres_has_database || die "cannot create the database; see $(cat "$state/postgres/home.path")/log"
+}
+
+postgres_sql() {
+  PGPASSWORD=postroom psql -X -q -A -t -h 127.0.0.1 -p "$(port_of postgres)" -U postroom -d postgres -c "$1"
+}
+
+postgres_answers() { postgres_sql 'SELECT 1' >/dev/null; }
+
+postgres_has_database() {
+  [ "$(postgres_sql "SELECT 1 FROM pg_database WHERE datname = 'postroom'")" = 1 ] ||
+    postgres_sql 'CREATE DATABASE postroom' 2>>"$state/postgres/log"
+}
+
+clean_postgres() {
+  local home
+  home=$(cat "$state/postgres/home.path" 2>/dev/null) || return 0
+  case $home in
+    "$state"/postgres/* | /var/tmp/postroom-postgres.*) rm -rf "$home" ;;
+  esac
+}
