@@ -1,21 +1,136 @@
 package outbox
 
-import "context"
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
-// Relay publishes what a store holds.
+var (
+	errRanBefore = errors.New("outbox: a relay runs once: make a new one")
+	errStop      = errors.New("outbox: the relay was stopped with a publish in flight, its lanes lapse")
+)
+
+// Relay publishes what a store holds, in order, and settles it by the broker's word.
 type Relay struct {
 	store     Store
 	publisher Publisher
 	config    RelayConfig
+	ran       atomic.Bool
 }
 
-// NewRelay returns a relay from store to publisher.
+// NewRelay returns a relay from store to publisher, or a [*FieldError] that names what is wrong in config. It owns
+// neither of the two and closes none.
 func NewRelay(store Store, publisher Publisher, config RelayConfig) (*Relay, error) {
+	switch {
+	case store == nil:
+		return nil, &FieldError{Field: "store", Code: CodeMissing}
+	case publisher == nil:
+		return nil, &FieldError{Field: "publisher", Code: CodeMissing}
+	}
+	config = config.withDefaults()
+	if err := config.check(store); err != nil {
+		return nil, err
+	}
 	return &Relay{store: store, publisher: publisher, config: config}, nil
 }
 
-// Run relays until ctx ends.
+// Run relays until ctx ends, then finishes the calls in hand, settles them, gives up its lanes and returns nil. What
+// takes longer than StopTimeout is left to lapse, which is an error. Errors of the database and of the broker never end it;
+// an [*ExhaustedError], and a store or publisher that breaks its contract, do.
 func (r *Relay) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	if r.ran.Swap(true) {
+		return errRanBefore
+	}
+	hard, cancel := deadlineAfter(ctx, r.config.StopTimeout)
+	defer cancel()
+	b := &breaker{jitter: newJitter(r.config.ID, -3)}
+	for {
+		err := r.runSession(ctx, hard, b)
+		switch {
+		case errors.Is(err, ErrSessionEnded) && ctx.Err() == nil:
+			r.config.Logger.Warn("outbox: session ended, a new one starts", "relay", r.config.ID)
+		case errors.Is(err, ErrSessionEnded):
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// runSession is one session: its lanes are kept for as long as its workers need them, and released after.
+func (r *Relay) runSession(ctx, hard context.Context, b *breaker) error {
+	t := newTenure(r.store, r.config)
+	work, stopWork := context.WithCancelCause(ctx)
+	defer stopWork(nil)
+	keep, stopKeep := context.WithCancel(hard)
+	defer stopKeep()
+	d := r.newDispatcher(t, hard, b)
+
+	var wg sync.WaitGroup
+	wg.Go(func() { stopWork(t.keep(keep)) })
+	wg.Go(func() { d.listen(work) })
+	done := make(chan error, 1)
+	go func() { done <- d.run(work) }()
+	select {
+	case err := <-done:
+		stopWork(nil)
+		stopKeep()
+		wg.Wait()
+		return t.end(ctx, hard, err)
+	case <-hard.Done(): // a publisher that does not come back is left behind, and so are its lanes
+		wg.Wait()
+		return errStop
+	}
+}
+
+// end releases the lanes of a session that has not ended by itself, and says whether run ended as it should.
+func (t *tenure) end(ctx, hard context.Context, err error) error {
+	if isSessionEnded(err) {
+		return err
+	}
+	if hard.Err() != nil {
+		return errStop
+	}
+	t.release(hard)
+	if err != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	return err
+}
+
+func (r *Relay) newDispatcher(t *tenure, hard context.Context, b *breaker) *dispatcher {
+	d := &dispatcher{tenure: t, news: newBell()}
+	for n := range r.config.Workers {
+		d.workers = append(d.workers, &worker{
+			tenure: t, publisher: r.publisher, keyOrdered: KeyOrdered(r.publisher), breaker: b,
+			jitter: t.jitterOf(n), number: n, hard: hard,
+		})
+	}
+	return d
+}
+
+// listen passes on what the store says about commits.
+func (d *dispatcher) listen(ctx context.Context) {
+	w, ok := d.store.(Waker)
+	if !ok {
+		return
+	}
+	for lanes := range w.Wake(ctx) {
+		if d.holds(lanes) {
+			d.news.ring()
+		}
+	}
+}
+
+// deadlineAfter returns a context that ends d after ctx has ended.
+func deadlineAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	hard, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(d, cancel)
+		context.AfterFunc(hard, func() { t.Stop() })
+	})
+	return hard, func() { unhook(); cancel() }
 }

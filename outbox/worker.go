@@ -1,0 +1,186 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// worker claims, publishes and settles, one claim at a time.
+type worker struct {
+	*tenure
+	publisher  Publisher
+	keyOrdered bool
+	breaker    *breaker
+	jitter     *rand.Rand
+	number     int
+	hard       context.Context // ends when a stopping relay has to give up
+	suspects   bool            // the last claim left some behind: the next one is theirs
+}
+
+// cycle makes one claim over the lanes of g and sees it through; it returns how many messages that were. Once ctx has
+// ended nothing new is handed over. An error ends the relay, or is ErrSessionEnded.
+func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
+	limit := w.breaker.wait(ctx, w.config.Batch)
+	if ctx.Err() != nil || len(g.lanes) == 0 || !w.fresh(g) {
+		return 0, nil
+	}
+	claim, err := w.claim(ctx, g, limit)
+	if err != nil || len(claim.Messages) == 0 {
+		return 0, err
+	}
+	outcomes, err := w.publish(ctx, g, claim)
+	if err != nil {
+		return 0, err
+	}
+	if err := w.settle(claim, outcomes); err != nil {
+		return 0, err
+	}
+	w.observe(ctx, outcomes)
+	return len(claim.Messages), w.config.stopped(outcomes)
+}
+
+// fresh reports whether a publish that starts now ends under the lease that g was taken under, as far as anyone can
+// know: a store that renews keeps it alive meanwhile, one that does not must leave time for the longest call.
+func (w *worker) fresh(g grip) bool {
+	longest := w.config.Lease
+	if _, ok := w.store.(LaneRenewer); !ok {
+		longest -= w.config.MaxPublishDuration + w.config.Renew
+	}
+	return !g.since.IsZero() && time.Since(g.since) < longest
+}
+
+func (w *worker) claim(ctx context.Context, g grip, limit int) (Claim, error) {
+	r := ClaimRequest{
+		Token: uuid.New(), Session: w.session, Worker: w.number, Lanes: g.lanes,
+		Limit: limit, Bytes: w.config.BatchBytes, PerKey: w.perKey(), Suspect: w.suspects,
+	}
+	call, cancel := context.WithTimeout(w.hard, w.config.Lease)
+	defer cancel()
+	claim, err := w.store.Claim(call, r)
+	if err != nil {
+		w.log.Warn("outbox: claim had no answer and is undone", "error", err)
+		return Claim{}, w.void(ctx, r)
+	}
+	w.suspects = claim.Suspects && !r.Suspect
+	return claim, checkClaim(claim, r)
+}
+
+// perKey bounds the messages of one key for a publisher that takes them one by one, where each is a wave of its own.
+func (w *worker) perKey() int {
+	if w.keyOrdered || w.config.Mode == Pipelined {
+		return 0
+	}
+	return maxWaves
+}
+
+const maxWaves = 16
+
+// checkClaim holds the store's answer against what was asked; a store that breaks its contract ends the relay, and
+// the claim is recovered.
+func checkClaim(c Claim, r ClaimRequest) error {
+	bytes := 0
+	for i, m := range c.Messages {
+		bytes += len(m.Payload)
+		if i > 0 && bytes > r.Bytes {
+			return fmt.Errorf("outbox: store claimed %d bytes, asked for %d", bytes, r.Bytes)
+		}
+	}
+	if len(c.Messages) > r.Limit || r.Suspect && len(c.Messages) > 1 {
+		return fmt.Errorf("outbox: store claimed %d messages, asked for %d", len(c.Messages), r.Limit)
+	}
+	return nil
+}
+
+// void undoes a claim whose answer never came, before the worker claims anything else. A session that has ended
+// needs none of it: whoever takes its lanes recovers its claims.
+func (w *worker) void(ctx context.Context, r ClaimRequest) error {
+	err := persist(w.hard, w.jitter, func(hard context.Context) error {
+		if errors.Is(context.Cause(ctx), ErrSessionEnded) {
+			return ErrSessionEnded
+		}
+		call, cancel := context.WithTimeout(hard, w.config.Lease)
+		defer cancel()
+		return w.store.Void(call, r)
+	}, isSessionEnded, func(err error) { w.log.Warn("outbox: claim was not undone yet", "error", err) })
+	w.reacquire()
+	if isSessionEnded(err) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("undo a claim: %w", err)
+	}
+	return nil
+}
+
+func isSessionEnded(err error) bool { return errors.Is(err, ErrSessionEnded) }
+
+// settle records the outcomes, again and again until there is an answer: nobody but this worker knows them.
+func (w *worker) settle(c Claim, outcomes []Outcome) error {
+	var changed int
+	err := persist(w.hard, w.jitter, func(hard context.Context) (err error) {
+		call, cancel := context.WithTimeout(hard, w.config.Lease)
+		defer cancel()
+		changed, err = w.store.Settle(call, c, outcomes)
+		return err
+	}, isClaimLost, func(err error) { w.log.Warn("outbox: claim was not settled yet", "error", err) })
+	switch {
+	case isClaimLost(err):
+		w.log.Warn("outbox: claim was lost, its messages may arrive twice", "messages", len(c.Messages))
+	case err != nil:
+		return fmt.Errorf("settle %d messages: %w", len(c.Messages), err)
+	case changed < written(outcomes):
+		w.log.Info("outbox: messages were changed by an operator meanwhile", "messages", written(outcomes)-changed)
+	}
+	return nil
+}
+
+func isClaimLost(err error) bool { return errors.Is(err, ErrClaimLost) }
+
+func written(outcomes []Outcome) int {
+	n := 0
+	for _, o := range outcomes {
+		if o.Verdict != Release {
+			n++
+		}
+	}
+	return n
+}
+
+// observe opens or closes the breaker and logs what an operator should know.
+func (w *worker) observe(ctx context.Context, outcomes []Outcome) {
+	opened, closed := w.breaker.record(outcomes)
+	switch {
+	case opened && ctx.Err() == nil:
+		w.log.Warn("outbox: publisher is unavailable, probing", "error", firstError(outcomes))
+	case closed:
+		w.log.Info("outbox: publisher is back")
+	}
+	for _, o := range outcomes {
+		switch o.Verdict {
+		case ParkKey, ParkOne:
+			w.logOutcome(slog.LevelError, "outbox: message was parked", o)
+		case Retry:
+			w.logOutcome(slog.LevelWarn, "outbox: message was refused", o)
+		}
+	}
+}
+
+func (w *worker) logOutcome(level slog.Level, text string, o Outcome) {
+	w.log.Log(w.hard, level, text, "id", o.ID, "topic", o.Topic, "type", o.Type, "class", o.Class,
+		"failures", o.Failures+1, "retry_in", o.RetryIn, "error", o.Err)
+}
+
+func firstError(outcomes []Outcome) error {
+	for _, o := range outcomes {
+		if o.Err != nil {
+			return o.Err
+		}
+	}
+	return nil
+}
