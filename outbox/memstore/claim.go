@@ -1,0 +1,127 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/postroom/postroom/outbox"
+)
+
+// Claim implements [outbox.Store].
+func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	c := outbox.Claim{Token: r.Token, Session: r.Session, Worker: r.Worker}
+	if own := s.sessions[r.Session]; own == nil || !own.alive(now) {
+		return c, nil
+	}
+	due, suspects := s.due(r.Lanes, r.Session, now)
+	c.Suspects = len(suspects) > 0
+	if r.Suspect {
+		due = suspects[:min(1, len(suspects))]
+	}
+	picked := bound(due, r)
+	if len(picked) > 0 {
+		s.record(r, picked)
+	}
+	for _, p := range picked {
+		c.Messages = append(c.Messages, p.toClaimed())
+	}
+	return c, nil
+}
+
+// due returns what may be claimed now, oldest first: suspects apart, and nothing behind a message that blocks.
+func (s *Store) due(leases []outbox.Lease, session uuid.UUID, now time.Time) (due, suspects []*row) {
+	rows := s.rowsOf(leases, session)
+	blocked := make(map[string]bool)
+	for _, r := range rows {
+		held := r.Key != "" && blocked[r.Key]
+		if r.state.blocks() || r.claimed {
+			blocked[r.Key] = true
+		}
+		switch {
+		case held && r.state != scheduled, r.claimed, r.state == parked, r.state == skipped, r.due.After(now):
+		case r.state == suspect:
+			suspects = append(suspects, r)
+		default:
+			due = append(due, r)
+		}
+	}
+	return due, suspects
+}
+
+// rowsOf returns the messages of the lanes that session still holds at the epochs that it knows.
+func (s *Store) rowsOf(leases []outbox.Lease, session uuid.UUID) []*row {
+	valid := make(map[int]bool, len(leases))
+	for _, l := range leases {
+		valid[l.Lane] = l.Lane < len(s.lanes) && s.lanes[l.Lane] == lane{owner: session, epoch: l.Epoch}
+	}
+	var rows []*row
+	for _, r := range s.messages {
+		if valid[r.lane] {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.seq, b.seq) })
+	return rows
+}
+
+// bound cuts due at the bounds of r. A bound stops: what comes after it in a key is not taken either.
+func bound(due []*row, r outbox.ClaimRequest) []*row {
+	var picked []*row
+	bytes, perKey := 0, make(map[string]int)
+	for _, d := range due {
+		bytes += len(d.Payload)
+		if len(picked) == r.Limit || len(picked) > 0 && bytes > r.Bytes {
+			break
+		}
+		if d.Key != "" && r.PerKey > 0 {
+			if perKey[d.Key] == r.PerKey {
+				bytes -= len(d.Payload)
+				continue
+			}
+			perKey[d.Key]++
+		}
+		picked = append(picked, d)
+	}
+	return picked
+}
+
+func (s *Store) record(r outbox.ClaimRequest, picked []*row) {
+	c := &claim{session: r.Session}
+	for _, p := range picked {
+		p.claimed = true
+		c.ids = append(c.ids, p.ID)
+	}
+	s.claims[r.Token] = c
+}
+
+func (r *row) toClaimed() *outbox.Claimed {
+	m := *r.Message // a relay's publisher must not change what is stored
+	return &outbox.Claimed{
+		Message: &m, Lane: r.lane, Attempts: r.attempts, Failures: r.failures, Crashes: r.crashes,
+		Suspect: r.state == suspect, Handle: r.seq,
+	}
+}
+
+// Void implements [outbox.Store].
+func (s *Store) Void(_ context.Context, r outbox.ClaimRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range r.Lanes {
+		if s.lanes[l.Lane].owner == r.Session {
+			s.move(l.Lane, r.Session)
+		}
+	}
+	if c, ok := s.claims[r.Token]; ok {
+		delete(s.claims, r.Token)
+		for _, id := range c.ids {
+			s.messages[id].claimed = false
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package memstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/postroom/postroom/outbox"
+)
+
+// Config tunes a store. The zero value works.
+type Config struct {
+	// Lanes is the number of lanes. Defaults to 64.
+	Lanes int
+	// Enqueue bounds what is accepted.
+	Enqueue outbox.EnqueueConfig
+}
+
+// Store holds messages in memory. It is safe for concurrent use.
+type Store struct {
+	config Config
+
+	mu       sync.Mutex
+	seq      int64
+	messages map[uuid.UUID]*row
+	lanes    []lane
+	sessions map[uuid.UUID]*session
+	claims   map[uuid.UUID]*claim
+	wakers   map[chan []int]struct{}
+}
+
+var (
+	_ outbox.Enqueuer     = (*Store)(nil)
+	_ outbox.Transactor   = (*Store)(nil)
+	_ outbox.Store        = (*Store)(nil)
+	_ outbox.LaneRenewer  = (*Store)(nil)
+	_ outbox.LaneReleaser = (*Store)(nil)
+	_ outbox.Waker        = (*Store)(nil)
+)
+
+// New returns an empty store.
+func New(config Config) *Store {
+	if config.Lanes == 0 {
+		config.Lanes = 64
+	}
+	s := &Store{
+		config:   config,
+		messages: make(map[uuid.UUID]*row),
+		lanes:    make([]lane, config.Lanes),
+		sessions: make(map[uuid.UUID]*session),
+		claims:   make(map[uuid.UUID]*claim),
+		wakers:   make(map[chan []int]struct{}),
+	}
+	return s
+}
+
+// state is where a stored message stands.
+type state int
+
+const (
+	ready     state = iota
+	scheduled       // waits for its time; neither holds its key nor is held
+	retrying        // waits for its time and holds its key
+	suspect         // was in a recovered claim: claimed alone, and holds its key
+	parked          // set aside, holds its key
+	skipped         // set aside, its key goes on
+)
+
+// blocks reports whether nothing later of the key may be claimed.
+func (s state) blocks() bool { return s == retrying || s == suspect || s == parked }
+
+// row is a stored message. Its number is taken at enqueue, as a database sequence is, and not at commit.
+type row struct {
+	*outbox.Message
+	seq       int64
+	lane      int
+	state     state
+	due       time.Time
+	attempts  int
+	failures  int
+	crashes   int
+	uncertain bool
+	class     outbox.Class
+	err       string
+	claimed   bool
+}
+
+type lane struct {
+	owner uuid.UUID
+	epoch int64
+}
+
+type session struct {
+	expires time.Time
+	stopped bool
+}
+
+func (s *session) alive(now time.Time) bool { return !s.stopped && now.Before(s.expires) }
+
+type claim struct {
+	session uuid.UUID
+	ids     []uuid.UUID
+}
+
+// Pending returns how many messages are stored that are neither delivered nor set aside.
+func (s *Store) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, r := range s.messages {
+		if r.state != parked && r.state != skipped {
+			n++
+		}
+	}
+	return n
+}
+
+// Wake implements [outbox.Waker].
+func (s *Store) Wake(ctx context.Context) <-chan []int {
+	ch := make(chan []int, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakers[ch] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.wakers, ch)
+		close(ch)
+	})
+	return ch
+}
+
+// wake tells every subscriber that lanes have news; one that has not read the last word is told "any lane" instead.
+func (s *Store) wake(lanes []int) {
+	for ch := range s.wakers {
+		select {
+		case ch <- lanes:
+		default:
+			select {
+			case <-ch:
+			default:
+			}
+			ch <- nil // this goroutine is the only sender, under the lock
+		}
+	}
+}
