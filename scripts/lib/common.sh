@@ -25,7 +25,6 @@ without_password() { sed -E 's#(://[^:/@]*):[^@]*@#\1:***@#' <<<"$1"; }
 # lock_state lets one "up" or "down" work on a state folder at a time.
 lock_state() {
   mkdir -p "$state"
-  state=$(cd "$state" && pwd)
   exec 9>"$state/lock"
   flock -w 600 9 || die "another scripts/services has worked on $state for 10 minutes"
 }

@@ -1,0 +1,54 @@
+# Postroom: the commands of every day. `make` alone lists them.
+
+LINT_VERSION := 2.15.0
+LINT         := $(CURDIR)/bin/golangci-lint-$(LINT_VERSION)
+MODULES      := $(dir $(wildcard go.mod */go.mod))
+SCRIPTS      := .ci/run scripts/services scripts/test $(wildcard scripts/lib/*.sh)
+
+.PHONY: help run test check lint format tidy build docs scripts services-up services-down bench
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+run: ## start the example shop on embedded defaults (needs Go alone)
+	CGO_ENABLED=0 go run ./examples/orders-api
+
+test: ## run all tests on real servers, with the race detector
+	@scripts/test
+
+check: format lint tidy build docs scripts ## everything about the source that needs no server
+
+format: $(LINT)
+	@for module in $(MODULES); do (cd $$module && $(LINT) fmt --diff) || exit 1; done
+
+lint: $(LINT)
+	@for module in $(MODULES); do \
+		echo "lint $$module" && (cd $$module && $(LINT) run ./... && go vet ./...) || exit 1; done
+
+tidy:
+	@for module in $(MODULES); do (cd $$module && go mod tidy -diff) || exit 1; done
+
+build:
+	@for module in $(MODULES); do \
+		echo "build $$module" && (cd $$module && CGO_ENABLED=0 go build ./...) || exit 1; done
+
+docs:
+	CGO_ENABLED=0 go test -count=1 ./internal/docs/
+
+scripts:
+	@for script in $(SCRIPTS); do bash -n $$script || exit 1; done
+
+services-up: ## start PostgreSQL, RabbitMQ and Kafka for the tests
+	@scripts/services up
+
+services-down: ## end them and remove their data
+	@scripts/services down
+
+bench: ## measure the relay beside the raw limits of database and brokers
+	cd bench && go run .
+
+$(LINT):
+	@echo "building golangci-lint $(LINT_VERSION)"
+	@GOFLAGS= CGO_ENABLED=0 GOBIN=$(CURDIR)/bin \
+		go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION)
+	@mv bin/golangci-lint $@
