@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-// breaker keeps workers from claiming what a publisher that is down could not take. While it is open they try
-// one message at a time, ever more slowly, until the broker takes one.
+// breaker keeps workers from claiming what a publisher that is down could not take. While it is open one worker at
+// a time tries one message, ever more slowly, until the broker takes one.
 type breaker struct {
-	mu     sync.Mutex
-	failed int
-	until  time.Time
 	jitter *rand.Rand
+	change *bell // rings when a probe has ended
+
+	mu      sync.Mutex
+	failed  int
+	until   time.Time
+	probing bool
 }
 
 const (
@@ -21,18 +24,45 @@ const (
 	maxProbePause = 2 * time.Second
 )
 
-// wait returns how many messages the next claim may have, at most limit, after the pause that is due.
-func (b *breaker) wait(ctx context.Context, limit int) int {
+func newBreaker(jitter *rand.Rand) *breaker { return &breaker{jitter: jitter, change: newBell()} }
+
+// enter returns how many messages the next claim may have, at most limit, once it may be made. Whoever enters
+// leaves after the claim has been seen through.
+func (b *breaker) enter(ctx context.Context, limit int) (n int, leave func()) {
+	for {
+		change := b.change.next()
+		open, pause := b.tryProbe()
+		switch {
+		case !open:
+			return limit, func() {}
+		case pause == 0 || !sleep(ctx, pause, change):
+			return 1, b.leave
+		}
+	}
+}
+
+// tryProbe reports whether the breaker is open; if so, the caller is the one to probe, or has to pause.
+func (b *breaker) tryProbe() (open bool, pause time.Duration) {
 	b.mu.Lock()
-	failed, pause := b.failed, time.Until(b.until)
+	defer b.mu.Unlock()
+	switch left := time.Until(b.until); {
+	case b.failed == 0:
+		return false, 0
+	case b.probing:
+		return true, maxProbePause
+	case left > 0:
+		return true, left
+	default:
+		b.probing = true
+		return true, 0
+	}
+}
+
+func (b *breaker) leave() {
+	b.mu.Lock()
+	b.probing = false
 	b.mu.Unlock()
-	if failed == 0 {
-		return limit
-	}
-	if pause > 0 {
-		sleep(ctx, pause, nil)
-	}
-	return 1
+	b.change.ring()
 }
 
 // record takes note of a call's outcomes, and reports whether the breaker opened or closed by them.

@@ -46,7 +46,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 	hard, cancel := deadlineAfter(ctx, r.config.StopTimeout)
 	defer cancel()
-	b := &breaker{jitter: newJitter(r.config.ID, -3)}
+	b := newBreaker(newJitter(r.config.ID, -3))
 	for {
 		err := r.runSession(ctx, hard, b)
 		switch {

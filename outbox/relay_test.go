@@ -259,13 +259,15 @@ func TestRelay(t *testing.T) {
 				}
 				stop := start(t, s, b, outbox.RelayConfig{})
 				for _, n := range numbers(1000) {
-					enqueue(t, s, message("a", n))
+					enqueue(t, s, message("a", n), message("", n))
 				}
 				time.Sleep(2 * time.Hour)
+				b.mu.Lock()
 				if calls > 2*60*60 {
 					t.Errorf("asked a publisher that is down %d times in two hours", calls)
 				}
 				down = false
+				b.mu.Unlock()
 				time.Sleep(time.Minute)
 				wantStopped(t, stop)
 				if d := cmp.Diff(numbers(1000), b.got("a")); d != "" {

@@ -26,7 +26,8 @@ type worker struct {
 // cycle makes one claim over the lanes of g and sees it through; it returns how many messages that were. Once ctx has
 // ended nothing new is handed over. An error ends the relay, or is ErrSessionEnded.
 func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
-	limit := w.breaker.wait(ctx, w.config.Batch)
+	limit, leave := w.breaker.enter(ctx, w.config.Batch)
+	defer leave()
 	if ctx.Err() != nil || len(g.lanes) == 0 || !w.fresh(g) {
 		return 0, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -19,7 +18,15 @@ func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, e
 	if own := s.sessions[r.Session]; own == nil || !own.alive(now) {
 		return c, nil
 	}
-	due, suspects := s.due(r.Lanes, r.Session, now)
+	var due, suspects []*row
+	for _, l := range r.Lanes {
+		if own := &s.lanes[l.Lane]; own.owner == r.Session && own.epoch == l.Epoch {
+			due, suspects = own.due(due, suspects, r.Limit, now)
+		}
+	}
+	bySeq := func(a, b *row) int { return cmp.Compare(a.seq, b.seq) }
+	slices.SortFunc(due, bySeq)
+	slices.SortFunc(suspects, bySeq)
 	c.Suspects = len(suspects) > 0
 	if r.Suspect {
 		due = suspects[:min(1, len(suspects))]
@@ -34,11 +41,11 @@ func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, e
 	return c, nil
 }
 
-// due returns what may be claimed now, oldest first: suspects apart, and nothing behind a message that blocks.
-func (s *Store) due(leases []outbox.Lease, session uuid.UUID, now time.Time) (due, suspects []*row) {
-	rows := s.rowsOf(leases, session)
+// due adds up to limit messages of the lane that may be claimed now, oldest first: suspects apart, and nothing behind
+// a message that blocks.
+func (l *lane) due(due, suspects []*row, limit int, now time.Time) (_, _ []*row) {
 	blocked := make(map[string]bool)
-	for _, r := range rows {
+	for _, r := range l.rows {
 		held := r.Key != "" && blocked[r.Key]
 		if r.state.blocks() || r.claimed {
 			blocked[r.Key] = true
@@ -49,25 +56,13 @@ func (s *Store) due(leases []outbox.Lease, session uuid.UUID, now time.Time) (du
 			suspects = append(suspects, r)
 		default:
 			due = append(due, r)
+			limit--
+		}
+		if limit == 0 {
+			break
 		}
 	}
 	return due, suspects
-}
-
-// rowsOf returns the messages of the lanes that session still holds at the epochs that it knows.
-func (s *Store) rowsOf(leases []outbox.Lease, session uuid.UUID) []*row {
-	valid := make(map[int]bool, len(leases))
-	for _, l := range leases {
-		valid[l.Lane] = l.Lane < len(s.lanes) && s.lanes[l.Lane] == lane{owner: session, epoch: l.Epoch}
-	}
-	var rows []*row
-	for _, r := range s.messages {
-		if valid[r.lane] {
-			rows = append(rows, r)
-		}
-	}
-	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.seq, b.seq) })
-	return rows
 }
 
 // bound cuts due at the bounds of r. A bound stops: what comes after it in a key is not taken either.

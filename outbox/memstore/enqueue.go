@@ -93,6 +93,7 @@ func (s *Store) commit(rows []*row) {
 	var lanes []int
 	for _, r := range rows {
 		s.messages[r.ID] = r
+		s.lanes[r.lane].add(r)
 		if !slices.Contains(lanes, r.lane) {
 			lanes = append(lanes, r.lane)
 		}

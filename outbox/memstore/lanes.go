@@ -104,7 +104,8 @@ func (s *Store) suspect(id uuid.UUID, alone bool) {
 
 // move gives a lane to another owner; the new epoch fences whoever had it.
 func (s *Store) move(n int, to uuid.UUID) {
-	s.lanes[n] = lane{owner: to, epoch: s.lanes[n].epoch + 1}
+	s.lanes[n].owner = to
+	s.lanes[n].epoch++
 }
 
 func (s *Store) table() []outbox.LaneState {
@@ -138,12 +139,7 @@ func (s *Store) held(id uuid.UUID, draining []int) []outbox.Lease {
 }
 
 func (s *Store) isClaimed(n int) bool {
-	for _, r := range s.messages {
-		if r.lane == n && r.claimed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.lanes[n].rows, func(r *row) bool { return r.claimed })
 }
 
 func (s *Store) soonestExpiry(me uuid.UUID, now time.Time) time.Duration {

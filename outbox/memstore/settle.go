@@ -34,6 +34,7 @@ func (s *Store) Settle(_ context.Context, c outbox.Claim, outcomes []outbox.Outc
 func (s *Store) apply(r *row, o outbox.Outcome) {
 	if o.Verdict == outbox.Delivered {
 		delete(s.messages, r.ID)
+		s.lanes[r.lane].remove(r)
 		return
 	}
 	r.attempts++

@@ -1,7 +1,9 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -89,6 +91,23 @@ type row struct {
 type lane struct {
 	owner uuid.UUID
 	epoch int64
+	rows  []*row // by seq
+}
+
+// add keeps rows in the order of their numbers, also when a lower number commits later.
+func (l *lane) add(r *row) {
+	i, _ := l.find(r)
+	l.rows = slices.Insert(l.rows, i, r)
+}
+
+func (l *lane) remove(r *row) {
+	if i, ok := l.find(r); ok {
+		l.rows = slices.Delete(l.rows, i, i+1)
+	}
+}
+
+func (l *lane) find(r *row) (int, bool) {
+	return slices.BinarySearchFunc(l.rows, r.seq, func(o *row, seq int64) int { return cmp.Compare(o.seq, seq) })
 }
 
 type session struct {
