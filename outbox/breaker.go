@@ -35,8 +35,10 @@ func (b *breaker) enter(ctx context.Context, limit int) (n int, leave func()) {
 		switch {
 		case !open:
 			return limit, func() {}
-		case pause == 0 || !sleep(ctx, pause, change):
+		case pause == 0:
 			return 1, b.leave
+		case !sleep(ctx, pause, change):
+			return 0, func() {}
 		}
 	}
 }

@@ -1,0 +1,63 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Mux is a publisher that routes by Message.Transport; the name "" is the default transport. A message of a transport
+// that it does not have waits as [Unavailable], with [ErrUnknownTransport].
+type Mux map[string]Publisher
+
+// KeyOrdered reports whether every member keeps the order of a key.
+func (m Mux) KeyOrdered() bool {
+	for _, p := range m {
+		if !KeyOrdered(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// Publish hands each message to its transport's publisher, the transports side by side.
+func (m Mux) Publish(ctx context.Context, messages []*Message) []Result {
+	results := make([]Result, len(messages))
+	parts := make(map[string][]int)
+	for i, msg := range messages {
+		parts[msg.Transport] = append(parts[msg.Transport], i)
+	}
+	var wg sync.WaitGroup
+	for transport, part := range parts {
+		wg.Go(func() { m.publishPart(ctx, transport, messages, part, results) })
+	}
+	wg.Wait()
+	return results
+}
+
+// publishPart publishes the messages at the positions of part, which all leave by one transport.
+func (m Mux) publishPart(ctx context.Context, transport string, messages []*Message, part []int, results []Result) {
+	words := m.words(ctx, transport, messages, part)
+	for j, i := range part {
+		results[i] = words[j]
+	}
+}
+
+func (m Mux) words(ctx context.Context, transport string, messages []*Message, part []int) []Result {
+	p, ok := m[transport]
+	if !ok {
+		return slices.Repeat([]Result{Failed(Unavailable(fmt.Errorf("%w: %q", ErrUnknownTransport, transport)))}, len(part))
+	}
+	own := make([]*Message, len(part))
+	for j, i := range part {
+		own[j] = messages[i]
+	}
+	words := p.Publish(ctx, own)
+	if len(words) != len(own) {
+		// Nobody can tell which word is whose, so the broker may have each of them.
+		err := fmt.Errorf("outbox: publisher of transport %q returned %d results for %d messages", transport, len(words), len(own))
+		return slices.Repeat([]Result{Failed(Unknown(err))}, len(part))
+	}
+	return words
+}
