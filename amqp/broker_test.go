@@ -3,6 +3,7 @@ package amqp_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -110,6 +111,7 @@ func open(tb testing.TB, config amqp.Config) *amqp.Publisher {
 	if config.URLs == nil {
 		config.URLs = []string{testservices.AMQP(tb)}
 	}
+	config.Logger = slog.New(slog.DiscardHandler)
 	p, err := amqp.Open(config)
 	must(tb, err)
 	tb.Cleanup(func() {

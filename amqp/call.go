@@ -15,13 +15,13 @@ type call struct {
 	link    *link
 	down    error             // why the transport is of no more use to this call
 	refused map[route]error   // routes that the broker has refused in this call; a route without key is a whole exchange
-	held    map[orderKey]bool // keys with a message that was not accepted; nil unless order within a call is promised
+	held    map[orderKey]int  // by key, the first message that was not accepted; nil unless order in a call is promised
 }
 
 func (p *Publisher) newCall(ctx context.Context, messages int) *call {
 	c := &call{p: p, ctx: ctx, results: make([]outbox.Result, messages), refused: map[route]error{}}
 	if p.config.TrustQueues {
-		c.held = map[orderKey]bool{}
+		c.held = map[orderKey]int{}
 	}
 	return c
 }
@@ -165,16 +165,15 @@ func (c *call) channel() error {
 }
 
 func (c *call) connect() error {
-	switch {
-	case c.link == nil || !c.link.alive():
+	if c.link == nil || !c.link.alive() {
 		c.giveBack()
 		l, err := c.p.borrow(c.ctx)
 		if err != nil {
 			return err
 		}
 		c.link = l
-		return nil
-	case c.link.ch.IsClosed():
+	}
+	if c.link.ch.IsClosed() {
 		return c.link.within(c.ctx, c.p.config.DialTimeout, func() error { return c.link.openChannel(c.p.config.Window) })
 	}
 	return nil
@@ -193,11 +192,14 @@ func (c *call) giveBack() {
 func (c *call) wanted(group []*parcel) []*parcel {
 	wanted := make([]*parcel, 0, len(group))
 	for _, p := range group {
-		if err := c.refusedRoute(p.route); err != nil && !c.holds(p) {
-			c.fail(p, err)
-		} else if !c.holds(p) {
-			wanted = append(wanted, p)
+		if c.holds(p) {
+			continue
 		}
+		if err := c.refusedRoute(p.route); err != nil {
+			c.fail(p, err)
+			continue
+		}
+		wanted = append(wanted, p)
 	}
 	return wanted
 }
@@ -209,15 +211,21 @@ func (c *call) refusedRoute(r route) error {
 	return c.refused[r]
 }
 
-// holds reports whether p must not overtake a message of its key.
-func (c *call) holds(p *parcel) bool { return p.ordered() && c.held[p.order] }
+// holds reports whether p comes behind a message of its key that was not accepted.
+func (c *call) holds(p *parcel) bool {
+	first, held := c.held[p.order]
+	return held && p.index > first
+}
 
 func (c *call) accept(p *parcel) { c.results[p.index] = outbox.Accepted }
 
 func (c *call) fail(p *parcel, err error) {
 	c.results[p.index] = outbox.Failed(err)
-	if c.held != nil && p.ordered() {
-		c.held[p.order] = true
+	if c.held == nil || !p.ordered() {
+		return
+	}
+	if first, held := c.held[p.order]; !held || p.index < first {
+		c.held[p.order] = p.index
 	}
 }
 

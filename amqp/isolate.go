@@ -44,14 +44,14 @@ func (c *call) refuse(p *parcel, reason *amqp091.Error) {
 	var err error
 	switch reason.Code {
 	case amqp091.NotFound:
-		err = outbox.Unroutable(fmt.Errorf("broker knows no exchange %q: %w", p.route.exchange, reason))
+		err = outbox.Unroutable(fmt.Errorf("broker knows no exchange %q: %d %s", p.route.exchange, reason.Code, reason.Reason))
 		c.p.exchanges.forget(p.route.exchange)
 		c.refused[route{exchange: p.route.exchange}] = err
 	case amqp091.AccessRefused:
-		err = fmt.Errorf("broker refused the message: grant the user write permission: %w", reason)
+		err = fmt.Errorf("broker refused the message: grant the user write permission: %d %s", reason.Code, reason.Reason)
 		c.refused[refusedBy(p.route, reason)] = err
 	default:
-		err = outbox.Permanent(fmt.Errorf("broker refused the message: %w", reason))
+		err = outbox.Permanent(fmt.Errorf("broker refused the message: %d %s", reason.Code, reason.Reason))
 	}
 	c.fail(p, err)
 }

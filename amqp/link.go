@@ -2,6 +2,7 @@ package amqp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -43,8 +44,20 @@ func (l *link) watch(blocked <-chan amqp091.Blocking, closed <-chan *amqp091.Err
 		}
 	}
 	if err := <-closed; err != nil && !l.wire.dead() {
-		l.log.Warn("broker connection lost", slog.Any("error", err))
+		l.log.Warn("broker connection lost", slog.Any("error", lost(err)))
 	}
+}
+
+// lost describes the end of a channel or a connection. The client library dresses up a failed read as a 501 of the
+// protocol, which only a code from the broker is.
+func lost(reason *amqp091.Error) error {
+	switch {
+	case reason == nil:
+		return errors.New("broker connection lost")
+	case reason.Server:
+		return fmt.Errorf("broker closed the connection: %d %s", reason.Code, reason.Reason)
+	}
+	return fmt.Errorf("broker connection lost: %s", reason.Reason)
 }
 
 // within runs f, which waits for the broker, and cuts the connection if ctx ends or limit passes first. The client

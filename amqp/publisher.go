@@ -84,10 +84,10 @@ func (p *Publisher) begin() bool {
 	return !p.closed
 }
 
-// borrow returns a link that nobody else uses: an idle one, or a new one.
+// borrow returns a link that nobody else uses: an idle one, or a new one. The channel of an idle one may be closed.
 func (p *Publisher) borrow(ctx context.Context) (*link, error) {
 	for l := p.takeIdle(); l != nil; l = p.takeIdle() {
-		if l.usable() {
+		if l.alive() {
 			return l, nil
 		}
 		l.retire()
@@ -109,7 +109,7 @@ func (p *Publisher) takeIdle() *link {
 
 // giveBack makes l available to the next call, if it is of any use.
 func (p *Publisher) giveBack(l *link) {
-	if !l.usable() {
+	if !l.alive() {
 		l.retire()
 		return
 	}

@@ -90,7 +90,7 @@ func (t *transmission) handOver(p *parcel) bool {
 	if t.call.holds(p) {
 		return true
 	}
-	if t.call.ctx.Err() != nil || !t.link.usable() {
+	if t.call.ctx.Err() != nil || t.overdue || !t.link.usable() {
 		return false
 	}
 	if t.why = t.call.p.gate.err(); t.why != nil {
@@ -203,8 +203,6 @@ func (t *transmission) cause() error {
 		return t.why
 	case t.call.ctx.Err() != nil:
 		return fmt.Errorf("wait for confirms: %w", context.Cause(t.call.ctx))
-	case t.reason != nil:
-		return fmt.Errorf("broker connection lost: %w", t.reason)
 	}
-	return errors.New("broker connection lost")
+	return lost(t.reason)
 }
