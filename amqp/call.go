@@ -13,9 +13,9 @@ type call struct {
 	ctx     context.Context
 	results []outbox.Result
 	link    *link
-	down    error             // why the transport is of no more use to this call
-	refused map[route]error   // routes that the broker has refused in this call; a route without key is a whole exchange
-	held    map[orderKey]int  // by key, the first message that was not accepted; nil unless order in a call is promised
+	down    error            // why the transport is of no more use to this call
+	refused map[route]error  // routes that the broker has refused in this call; a route without key is a whole exchange
+	held    map[orderKey]int // by key, the first message that was not accepted; nil unless order in a call is promised
 }
 
 func (p *Publisher) newCall(ctx context.Context, messages int) *call {
