@@ -17,8 +17,8 @@ install_packages() {
 
 # missing_packages prints one package a line.
 missing_packages() {
-  local server
-  { command -v "${CC:-gcc}" >/dev/null && [ -e /usr/include/stdlib.h ]; } || printf 'gcc\nlibc6-dev\n'
+  local server compiler=${CC:-gcc}
+  { command -v "${compiler%% *}" >/dev/null && [ -e /usr/include/stdlib.h ]; } || printf 'gcc\nlibc6-dev\n'
   for server in "$@"; do
     case $server in
       postgres) postgres_bin >/dev/null || echo postgresql ;;
