@@ -1,0 +1,134 @@
+package watermilladapter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+// SinkConfig tunes a [Sink]. The zero value works.
+type SinkConfig struct {
+	// KeyMetadata is the metadata name under which the message's Key travels. Let a partitioning marshaler read it, so
+	// that the broker keeps the order of a key too. Defaults to partition_key.
+	KeyMetadata string
+	// Concurrency bounds the calls of one Publish that run side by side. Defaults to 16.
+	Concurrency int
+	// Timeout bounds the wait for one call of the Watermill publisher. Defaults to 30 s.
+	Timeout time.Duration
+	// Classify marks an error of the Watermill publisher with a class of package outbox, such as [outbox.Permanent] for a
+	// message that is too large; an error that it leaves unmarked is a refusal, retried with backoff until it is parked.
+	// Defaults to [outbox.Unknown] for every error that carries no class: retried for ever, because the broker may hold
+	// a copy and an outage must park nothing.
+	Classify func(err error) error
+}
+
+var (
+	errGaveUp  = errors.New("watermilladapter: the publisher did not return in time")
+	errStopped = errors.New("watermilladapter: the publisher did not return before the relay stopped")
+	errStuck   = errors.New("watermilladapter: earlier calls of the publisher have not returned")
+)
+
+// patience is what open calls get once the context has ended.
+const patience = time.Second
+
+// Sink returns an outbox publisher that sends each message by one call of p, so that a nil error of p is the broker's
+// word for exactly that message: p must return only once the broker has it (Kafka: acks=all; AMQP: ConfirmDelivery,
+// whose publisher still reports success for a message that no queue took).
+//
+// Keys are sent side by side and a key in order; a key stops at its first failure, and its later messages were never
+// handed over. The caller still closes p.
+func Sink(p message.Publisher, config SinkConfig) outbox.Publisher {
+	config.KeyMetadata = cmp.Or(config.KeyMetadata, defaultKeyMetadata)
+	config.Concurrency = cmp.Or(config.Concurrency, 16)
+	config.Timeout = cmp.Or(config.Timeout, 30*time.Second)
+	if config.Classify == nil {
+		config.Classify = unknownUnlessClassified
+	}
+	return &sink{publisher: p, config: config}
+}
+
+type sink struct {
+	publisher message.Publisher
+	config    SinkConfig
+	givenUp   atomic.Int64 // calls that nobody waits for any more and that have not returned
+}
+
+func (*sink) KeyOrdered() bool { return true }
+
+func (s *sink) Publish(ctx context.Context, messages []*outbox.Message) []outbox.Result {
+	return publishByKey(ctx, messages, s.config.Concurrency, s.send)
+}
+
+func (s *sink) send(ctx context.Context, m *outbox.Message) error {
+	if s.givenUp.Load() >= int64(s.config.Concurrency) {
+		return outbox.Unavailable(errStuck)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.publisher.Publish(m.Topic, s.message(ctx, m)) }()
+	returned, err := s.wait(ctx, done)
+	if !returned {
+		s.giveUp(done)
+	}
+	return err
+}
+
+// wait reports whether the call has returned, with its error, or else why it waits no longer.
+func (s *sink) wait(ctx context.Context, done <-chan error) (returned bool, err error) {
+	limit := time.NewTimer(s.config.Timeout)
+	defer limit.Stop()
+	select {
+	case err := <-done:
+		return true, s.classify(err)
+	case <-limit.C:
+		return false, outbox.Unknown(fmt.Errorf("wait %v: %w", s.config.Timeout, errGaveUp))
+	case <-ctx.Done():
+	}
+	limit.Reset(min(patience, s.config.Timeout))
+	select {
+	case err := <-done:
+		return true, s.classify(err)
+	case <-limit.C:
+		return false, outbox.Unknown(errStopped)
+	}
+}
+
+// giveUp counts a call as given up until it returns, which is what ends the goroutine that runs it.
+func (s *sink) giveUp(done <-chan error) {
+	s.givenUp.Add(1)
+	go func() {
+		<-done
+		s.givenUp.Add(-1)
+	}()
+}
+
+func (s *sink) classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	if classified := s.config.Classify(err); classified != nil {
+		return classified
+	}
+	return outbox.Unknown(err) // an error is never turned into an acceptance
+}
+
+func unknownUnlessClassified(err error) error {
+	if outbox.ClassOf(err) == outbox.ClassRefused {
+		return outbox.Unknown(err)
+	}
+	return err
+}
+
+// message copies the payload, because a Watermill publisher may keep or change what it is given.
+func (s *sink) message(ctx context.Context, m *outbox.Message) *message.Message {
+	w := message.NewMessageWithContext(ctx, m.ID.String(), slices.Clone(m.Payload))
+	w.Metadata = metadata(m, s.config.KeyMetadata)
+	return w
+}
