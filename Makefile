@@ -5,16 +5,19 @@ LINT         := $(CURDIR)/bin/golangci-lint-$(LINT_VERSION)
 MODULES      := $(dir $(wildcard go.mod */go.mod))
 SCRIPTS      := .ci/run scripts/services scripts/test $(wildcard scripts/lib/*.sh)
 
+# All but the race detector of scripts/test works without a C compiler.
+export CGO_ENABLED := 0
+
 .PHONY: help run test check lint format tidy build docs scripts services-up services-down bench
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: ## start the example shop on embedded defaults (needs Go alone)
-	CGO_ENABLED=0 go run ./examples/orders-api
+	go run ./examples/orders-api
 
-test: ## run all tests on real servers, with the race detector
-	@scripts/test
+test: ## run all tests on real servers, with the race detector (ARGS: packages, flags)
+	@scripts/test $(ARGS)
 
 check: format lint tidy build docs scripts ## everything about the source that needs no server
 
@@ -30,10 +33,10 @@ tidy:
 
 build:
 	@for module in $(MODULES); do \
-		echo "build $$module" && (cd $$module && CGO_ENABLED=0 go build ./...) || exit 1; done
+		echo "build $$module" && (cd $$module && go build ./...) || exit 1; done
 
 docs:
-	CGO_ENABLED=0 go test -count=1 ./internal/docs/
+	go test -count=1 ./internal/docs/
 
 scripts:
 	@for script in $(SCRIPTS); do bash -n $$script || exit 1; done
@@ -49,6 +52,6 @@ bench: ## measure the relay beside the raw limits of database and brokers
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION)"
-	@GOFLAGS= CGO_ENABLED=0 GOBIN=$(CURDIR)/bin \
+	@GOFLAGS= GOBIN=$(CURDIR)/bin \
 		go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION)
 	@mv bin/golangci-lint $@
