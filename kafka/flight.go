@@ -1,0 +1,85 @@
+package kafka
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+var errOpen = errors.New("no answer in time")
+
+// flight is one hand-over to the client: which of its records have an answer, and which one.
+type flight struct {
+	records []*kgo.Record
+	done    chan struct{} // closed with the last answer
+
+	mu   sync.Mutex
+	errs []error // by record: errOpen, the error, or nil once accepted
+	open int
+}
+
+func newFlight(records []*kgo.Record) *flight {
+	f := &flight{records: records, done: make(chan struct{}), errs: make([]error, len(records)), open: len(records)}
+	for i := range f.errs {
+		f.errs[i] = errOpen
+	}
+	return f
+}
+
+// land takes the answer for record i.
+func (f *flight) land(i int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.errs[i] = err
+	if f.open--; f.open == 0 {
+		close(f.done)
+	}
+}
+
+func (f *flight) landed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open == 0
+}
+
+// answers returns the errors by record. An answer that comes later changes nothing.
+func (f *flight) answers() []error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]error(nil), f.errs...)
+}
+
+// torn reports whether some records of a topic have an answer and others do not. Before anything was sent that means
+// that the client dropped some of them, and a later one of the same key may be among those that it kept.
+func (f *flight) torn() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == len(f.records) || f.open == 0 {
+		return false
+	}
+	isOpen := make(map[string]bool)
+	for i, r := range f.records {
+		open := f.errs[i] == errOpen
+		if was, seen := isOpen[r.Topic]; seen && was != open {
+			return true
+		}
+		isOpen[r.Topic] = open
+	}
+	return false
+}
+
+// waits returns the topics, but for known ones, that have records without an answer.
+func (f *flight) waits(known map[string]bool) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var topics []string
+	seen := make(map[string]bool)
+	for i, r := range f.records {
+		if f.errs[i] == errOpen && !known[r.Topic] && !seen[r.Topic] {
+			seen[r.Topic] = true
+			topics = append(topics, r.Topic)
+		}
+	}
+	return topics
+}

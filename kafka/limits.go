@@ -1,0 +1,110 @@
+package kafka
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	limitsAge     = 5 * time.Minute // how long an answer, or the lack of one, is believed
+	limitsTimeout = 2 * time.Second
+)
+
+// limits knows how large a batch each topic takes. It only shapes batches: whether a message is too large is for the
+// broker to say, so neither an old answer nor a missing right to ask costs more than a batch that is sent twice.
+type limits struct {
+	max int // of the client
+
+	mu     sync.Mutex
+	topics map[string]topicLimit
+}
+
+type topicLimit struct {
+	bytes int // zero: not known
+	until time.Time
+}
+
+func newLimits(most int) *limits { return &limits{max: most, topics: make(map[string]topicLimit)} }
+
+// batch is the size, in bytes, of the largest batch for topic.
+func (l *limits) batch(topic string) int {
+	if known := l.known(topic); known > 0 {
+		return min(l.max, known)
+	}
+	return l.max
+}
+
+// known is the topic's own limit, zero if it is not known.
+func (l *limits) known(topic string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.topics[topic].bytes
+}
+
+// learn asks for the limits of those topics that it does not know, all at once.
+func (l *limits) learn(ctx context.Context, k *kgo.Client, topics []string) {
+	missing := l.missing(topics)
+	if len(missing) == 0 {
+		return
+	}
+	answers := describe(ctx, k, missing)
+	if ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range missing {
+		l.topics[t] = topicLimit{answers[t], time.Now().Add(limitsAge)}
+	}
+}
+
+// forget has a topic asked again, because a batch was refused that it should have taken.
+func (l *limits) forget(topic string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.topics, topic)
+}
+
+func (l *limits) missing(topics []string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var missing []string
+	now := time.Now()
+	for _, t := range topics {
+		if now.After(l.topics[t].until) {
+			missing = append(missing, t)
+		}
+	}
+	return missing
+}
+
+// describe returns max.message.bytes of those topics that exist and may be described.
+func describe(ctx context.Context, k *kgo.Client, topics []string) map[string]int {
+	const name = "max.message.bytes"
+	request := kmsg.NewDescribeConfigsRequest()
+	for _, t := range topics {
+		r := kmsg.NewDescribeConfigsRequestResource()
+		r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, t, []string{name}
+		request.Resources = append(request.Resources, r)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limitsTimeout)
+	defer cancel()
+	response, err := request.RequestWith(ctx, k)
+	if err != nil {
+		return nil
+	}
+	found := make(map[string]int)
+	for _, r := range response.Resources {
+		for _, c := range r.Configs {
+			if c.Name == name && c.Value != nil {
+				found[r.ResourceName], _ = strconv.Atoi(*c.Value)
+			}
+		}
+	}
+	return found
+}
