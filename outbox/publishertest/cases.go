@@ -1,0 +1,300 @@
+package publishertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/postroom/postroom/outbox"
+)
+
+// Cases returns all behaviours.
+func Cases() []Case {
+	return []Case{
+		{
+			Name:     "answers_for_each_message_in_the_order_given",
+			Contract: "Publish returns one Result per message, in the order given, and an accepted message is in the broker.",
+			Check:    checkAnswers,
+		},
+		{
+			Name:     "takes_an_empty_call",
+			Contract: "No messages are no work: an empty slice of results.",
+			Check: func(t *testing.T, s Subject) {
+				if got := s.Publisher.Publish(t.Context(), nil); len(got) != 0 {
+					t.Errorf("got %d results, want none", len(got))
+				}
+			},
+		},
+		{
+			Name:     "sends_bytes_id_and_headers_as_they_are",
+			Contract: "The broker gets the payload's bytes, and the headers of outbox.WireHeaders, the id among them.",
+			Check:    checkWire,
+		},
+		{
+			Name:     "leaves_its_messages_alone",
+			Contract: "A publisher neither changes nor keeps what it was given.",
+			Check:    checkUntouched,
+		},
+		{
+			Name:     "keeps_a_key_in_order",
+			Contract: "The accepted messages of a key are in the broker in the order given.",
+			Check:    checkOrder,
+		},
+		{
+			Name:     "refuses_a_poison_message_alone",
+			Contract: "A message that cannot be taken fails alone: messages of other keys are accepted.",
+			Check:    checkPoison,
+		},
+		{
+			Name:     "stops_a_key_at_its_first_failure_if_it_says_so",
+			Contract: "The accepted messages of a topic and key are a prefix of those given, for a publisher that is KeyOrdered.",
+			Check:    checkPrefix,
+		},
+		{
+			Name:     "fails_a_missing_destination_alone_and_not_for_good",
+			Contract: "A destination that is not there fails its own messages only, and never permanently: it may be made.",
+			Check:    checkMissing,
+		},
+		{
+			Name:     "serves_calls_side_by_side",
+			Contract: "Several calls may run at once, and each message arrives once.",
+			Check:    checkSideBySide,
+		},
+		{
+			Name:     "hands_over_nothing_once_its_context_has_ended",
+			Contract: "With an ended context nothing is handed over and nothing is accepted.",
+			Check:    checkEnded,
+		},
+	}
+}
+
+func message(topic, key, payload string) *outbox.Message {
+	return &outbox.Message{
+		ID: uuid.Must(uuid.NewV7()), Topic: topic, Key: key, Type: "OrderPlaced", Version: 1,
+		ContentType: "text/plain", Payload: []byte(payload), CreatedAt: time.Date(2026, 3, 29, 1, 30, 0, 0, time.UTC),
+	}
+}
+
+func wantAccepted(t *testing.T, results []outbox.Result, n int) {
+	t.Helper()
+	if len(results) != n {
+		t.Fatalf("got %d results for %d messages", len(results), n)
+	}
+	for i, r := range results {
+		if !r.Accepted() {
+			t.Errorf("message %d: got %v, want accepted", i, r.Err())
+		}
+	}
+}
+
+func ids(received []Received) map[uuid.UUID]int {
+	count := make(map[uuid.UUID]int)
+	for _, r := range received {
+		count[r.ID]++
+	}
+	return count
+}
+
+func checkAnswers(t *testing.T, s Subject) {
+	topic := s.Topic(t)
+	var ms []*outbox.Message
+	for i := range 500 {
+		ms = append(ms, message(topic, fmt.Sprint("key", i%50), fmt.Sprint(i)))
+	}
+	wantAccepted(t, s.Publisher.Publish(t.Context(), ms), len(ms))
+	got := ids(s.Read(t, topic, len(ms)))
+	for _, m := range ms {
+		if got[m.ID] != 1 {
+			t.Errorf("%s is %d times in the broker, want once", m.ID, got[m.ID])
+		}
+	}
+}
+
+func checkWire(t *testing.T, s Subject) {
+	topic := s.Topic(t)
+	binary := message(topic, "k", "\x00\xff\nüñí")
+	binary.Tenant, binary.Version = "acme", 7
+	binary.Headers = []outbox.Header{{Name: "correlation_id", Value: "c-1"}, {Name: "traceparent", Value: "00-1-2-01"}, {Name: "empty", Value: ""}}
+	tombstone := message(topic, "k", "")
+	tombstone.Payload = nil
+	wantAccepted(t, s.Publisher.Publish(t.Context(), []*outbox.Message{binary, tombstone}), 2)
+	for _, r := range s.Read(t, topic, 2) {
+		want := binary
+		if r.ID == tombstone.ID {
+			want = tombstone
+		}
+		if !bytes.Equal(r.Payload, want.Payload) || !s.LosesNil && (r.Payload == nil) != (want.Payload == nil) {
+			t.Errorf("payload: got %q, want %q", r.Payload, want.Payload)
+		}
+		for _, h := range outbox.WireHeaders(want) {
+			if got, ok := r.Headers[h.Name]; !ok || got != h.Value {
+				t.Errorf("header %s: got %q, want %q", h.Name, got, h.Value)
+			}
+		}
+	}
+}
+
+func checkUntouched(t *testing.T, s Subject) {
+	m := message(s.Topic(t), "k", "body")
+	m.Headers = []outbox.Header{{Name: "a", Value: "b"}}
+	before := *m
+	before.Payload, before.Headers = bytes.Clone(m.Payload), []outbox.Header{{Name: "a", Value: "b"}}
+	wantAccepted(t, s.Publisher.Publish(t.Context(), []*outbox.Message{m}), 1)
+	if !reflect.DeepEqual(*m, before) {
+		t.Errorf("got %+v, want %+v", *m, before)
+	}
+}
+
+func checkOrder(t *testing.T, s Subject) {
+	topic := s.Topic(t)
+	for batch := range 4 { // a relay hands over one message of a key at a time where the publisher is not KeyOrdered
+		var ms []*outbox.Message
+		for i := range 25 {
+			ms = append(ms, message(topic, "k", fmt.Sprint(batch*25+i)))
+		}
+		if outbox.KeyOrdered(s.Publisher) {
+			wantAccepted(t, s.Publisher.Publish(t.Context(), ms), len(ms))
+			continue
+		}
+		for _, m := range ms {
+			wantAccepted(t, s.Publisher.Publish(t.Context(), []*outbox.Message{m}), 1)
+		}
+	}
+	for i, r := range s.Read(t, topic, 100) {
+		if string(r.Payload) != fmt.Sprint(i) {
+			t.Fatalf("at place %d: got %s", i, r.Payload)
+		}
+	}
+}
+
+func checkPoison(t *testing.T, s Subject) {
+	if s.Poison == nil {
+		return
+	}
+	topic := s.Topic(t)
+	poison := s.Poison(topic)
+	poison.Key = "poisoned"
+	var ms []*outbox.Message
+	for i := range 40 {
+		ms = append(ms, message(topic, fmt.Sprint("key", i), fmt.Sprint(i)))
+		if i == 20 {
+			ms = append(ms, poison)
+		}
+	}
+	results := s.Publisher.Publish(t.Context(), ms)
+	for i, m := range ms {
+		if m == poison {
+			if err := results[i].Err(); err == nil || outbox.ClassOf(err) == outbox.ClassUnavailable || outbox.ClassOf(err) == outbox.ClassUnknown {
+				t.Errorf("poison: got %v, want a refusal that is about the message", err)
+			}
+		} else if !results[i].Accepted() {
+			t.Errorf("neighbour %d: got %v, want accepted", i, results[i].Err())
+		}
+	}
+	if got := ids(s.Read(t, topic, 40)); got[poison.ID] != 0 {
+		t.Error("the poison message is in the broker")
+	}
+}
+
+// checkPrefix also lets the key change its topic, and pads the call so that it takes more than one batch.
+func checkPrefix(t *testing.T, s Subject) {
+	if s.Poison == nil || !outbox.KeyOrdered(s.Publisher) {
+		return
+	}
+	topics := []string{s.Topic(t), s.Topic(t)}
+	var ms []*outbox.Message
+	for i := range 300 {
+		m := message(topics[i%2], fmt.Sprint("key", i/2%3), fmt.Sprint(i))
+		if i == 101 || i == 140 {
+			key := m.Key
+			m = s.Poison(m.Topic)
+			m.Key = key
+		}
+		ms = append(ms, m)
+	}
+	results := s.Publisher.Publish(t.Context(), ms)
+	accepted := map[uuid.UUID]bool{}
+	failed := map[string]bool{}
+	for i, m := range ms {
+		lane := m.Topic + "/" + m.Key
+		if results[i].Accepted() && failed[lane] {
+			t.Errorf("message %d of %s was accepted behind a failed one", i, lane)
+		}
+		failed[lane] = failed[lane] || !results[i].Accepted()
+		accepted[m.ID] = results[i].Accepted()
+	}
+	for _, topic := range topics {
+		for id := range ids(s.Read(t, topic, 1)) {
+			if !accepted[id] {
+				t.Errorf("%s is in the broker and was not reported as accepted, with no fault but the poison", id)
+			}
+		}
+	}
+}
+
+func checkMissing(t *testing.T, s Subject) {
+	if s.Missing == "" {
+		return
+	}
+	topic := s.Topic(t)
+	ms := []*outbox.Message{message(topic, "a", "1"), message(s.Missing, "b", "2"), message(topic, "c", "3")}
+	results := s.Publisher.Publish(t.Context(), ms)
+	if err := results[1].Err(); results[1].Accepted() || outbox.ClassOf(err) == outbox.ClassPermanent {
+		t.Errorf("missing destination: got accepted %t, error %v; want a failure that may pass", results[1].Accepted(), err)
+	}
+	if !results[0].Accepted() || !results[2].Accepted() {
+		t.Errorf("neighbours: got %v and %v, want accepted", results[0].Err(), results[2].Err())
+	}
+}
+
+func checkSideBySide(t *testing.T, s Subject) {
+	topic := s.Topic(t)
+	const calls, each = 8, 50
+	var wg sync.WaitGroup
+	for c := range calls {
+		wg.Go(func() {
+			var ms []*outbox.Message
+			for i := range each {
+				ms = append(ms, message(topic, fmt.Sprint("call", c), fmt.Sprint(i)))
+			}
+			for i, r := range s.Publisher.Publish(t.Context(), ms) {
+				if !r.Accepted() {
+					t.Errorf("call %d, message %d: got %v, want accepted", c, i, r.Err())
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got := ids(s.Read(t, topic, calls*each))
+	if len(got) != calls*each {
+		t.Errorf("got %d different messages, want %d", len(got), calls*each)
+	}
+	for id, n := range got {
+		if n > 1 {
+			t.Errorf("%s arrived %d times", id, n)
+		}
+	}
+}
+
+func checkEnded(t *testing.T, s Subject) {
+	topic := s.Topic(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i, r := range s.Publisher.Publish(ended, []*outbox.Message{message(topic, "a", "1"), message(topic, "", "2")}) {
+		if r.Accepted() {
+			t.Errorf("message %d was accepted", i)
+		}
+	}
+	marker := message(topic, "", "marker")
+	wantAccepted(t, s.Publisher.Publish(t.Context(), []*outbox.Message{marker}), 1)
+	for _, r := range s.Read(t, topic, 1) {
+		if r.ID != marker.ID {
+			t.Errorf("%s was handed over", r.ID)
+		}
+	}
+}
