@@ -17,8 +17,8 @@ start_kafka() {
   kafka_java kafka.tools.StorageTool format -t "$(kafka_cluster_id)" -c "$home/server.properties" \
     >>"$home/log" 2>&1 9>&- || die "the format of Kafka's folder did not succeed; see $home/log"
   mkdir -p "$home/tmp"
-  detach kafka java -Xms256m -Xmx768m -XX:-UsePerfData "-Djava.io.tmpdir=$home/tmp" "-Dkafka.logs.dir=$home" -cp "$(kafka_jars)/*" \
-    kafka.Kafka "$home/server.properties"
+  detach kafka java -Xms256m -Xmx768m -XX:-UsePerfData "-Djava.io.tmpdir=$home/tmp" \
+    "-Dkafka.logs.dir=$home" -cp "$(kafka_jars)/*" kafka.Kafka "$home/server.properties"
 }
 
 kafka_java() { java -Xmx256m -cp "$(kafka_jars)/*" "$@"; }
