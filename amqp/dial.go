@@ -63,6 +63,9 @@ func (d *dialer) leave(err error, brokenOff bool) {
 	d.probing = false
 	switch {
 	case err == nil:
+		if d.failures > 0 {
+			d.config.Logger.Info("broker available again")
+		}
 		d.failures, d.last = 0, nil
 	case !brokenOff:
 		if d.failures == 0 {
