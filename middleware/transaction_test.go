@@ -80,8 +80,16 @@ func quiet() middleware.TransactionConfig {
 }
 
 // post sends a request through the middleware to h. The client's writer already has a header of outer middleware.
-func post(s *script, config middleware.TransactionConfig, h http.HandlerFunc) *httptest.ResponseRecorder {
-	return send(s, config, httptest.NewRequest(http.MethodPost, "/orders", nil), h)
+func post(
+	t *testing.T, s *script, config middleware.TransactionConfig, h http.HandlerFunc,
+) *httptest.ResponseRecorder {
+	t.Helper()
+	return send(s, config, request(t, http.MethodPost, "/orders"), h)
+}
+
+func request(t *testing.T, method, path string) *http.Request {
+	t.Helper()
+	return httptest.NewRequestWithContext(t.Context(), method, path, nil)
 }
 
 func send(
@@ -120,7 +128,7 @@ func TestTransaction(t *testing.T) {
 	t.Run("answers_after_the_commit", func(t *testing.T) {
 		t.Parallel()
 		s := &script{}
-		w := post(s, quiet(), func(w http.ResponseWriter, r *http.Request) {
+		w := post(t, s, quiet(), func(w http.ResponseWriter, r *http.Request) {
 			if !inTransaction(r) {
 				t.Error("the request carries no transaction")
 			}
@@ -142,7 +150,7 @@ func TestTransaction(t *testing.T) {
 				t.Errorf("before the commit the client has %v %q", client.Header(), client.Body)
 			}
 		}))
-		h.ServeHTTP(client, httptest.NewRequest(http.MethodPost, "/", nil))
+		h.ServeHTTP(client, request(t, http.MethodPost, "/"))
 		s.wantEnds(t, "commit")
 	})
 
@@ -153,7 +161,7 @@ func TestTransaction(t *testing.T) {
 			400: "rollback", 404: "rollback", 409: "rollback", 500: "rollback", 503: "rollback",
 		} {
 			s := &script{}
-			w := post(s, quiet(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+			w := post(t, s, quiet(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 			s.wantEnds(t, end)
 			if w.Code != status {
 				t.Errorf("answered %d, want %d", w.Code, status)
@@ -164,7 +172,7 @@ func TestTransaction(t *testing.T) {
 	t.Run("sends_the_handlers_own_error_after_the_rollback", func(t *testing.T) {
 		t.Parallel()
 		s := &script{}
-		w := post(s, quiet(), func(w http.ResponseWriter, _ *http.Request) {
+		w := post(t, s, quiet(), func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "no such item", http.StatusUnprocessableEntity)
 		})
 		s.wantEnds(t, "rollback")
@@ -180,7 +188,7 @@ func TestTransaction(t *testing.T) {
 			"body":    func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") },
 		} {
 			s := &script{}
-			if w := post(s, quiet(), h); w.Code != http.StatusOK {
+			if w := post(t, s, quiet(), h); w.Code != http.StatusOK {
 				t.Errorf("%s: answered %d", name, w.Code)
 			}
 			s.wantEnds(t, "commit")
@@ -199,7 +207,7 @@ func TestTransaction(t *testing.T) {
 		mux.HandleFunc("POST /orders", refuse)
 		s := &script{}
 		for _, path := range []string{"/payments", "/orders"} {
-			w := send(s, config, httptest.NewRequest(http.MethodPost, path, nil), mux.ServeHTTP)
+			w := send(s, config, request(t, http.MethodPost, path), mux.ServeHTTP)
 			if w.Code != http.StatusPaymentRequired {
 				t.Errorf("%s answered %d", path, w.Code)
 			}
@@ -211,7 +219,7 @@ func TestTransaction(t *testing.T) {
 		t.Parallel()
 		s := &script{}
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace} {
-			send(s, quiet(), httptest.NewRequest(method, "/", nil), func(w http.ResponseWriter, r *http.Request) {
+			send(s, quiet(), request(t, method, "/"), func(w http.ResponseWriter, r *http.Request) {
 				if _, direct := w.(*httptest.ResponseRecorder); !direct || inTransaction(r) {
 					t.Errorf("%s: got writer %T, in a transaction: %v", method, w, inTransaction(r))
 				}
@@ -225,7 +233,7 @@ func TestTransaction(t *testing.T) {
 		config := quiet()
 		config.Skip = func(*http.Request) bool { return false }
 		s := &script{}
-		send(s, config, httptest.NewRequest(http.MethodGet, "/", nil), created)
+		send(s, config, request(t, http.MethodGet, "/"), created)
 		s.wantEnds(t, "commit")
 	})
 
@@ -235,7 +243,7 @@ func TestTransaction(t *testing.T) {
 		config.Failed = func(w http.ResponseWriter, _ *http.Request, status int, err error) {
 			http.Error(w, err.Error(), status+1)
 		}
-		w := post(&script{commit: errCommit}, config, created)
+		w := post(t, &script{commit: errCommit}, config, created)
 		if w.Code != http.StatusNotImplemented || !strings.Contains(w.Body.String(), "deferred constraint") {
 			t.Errorf("got %d %q", w.Code, w.Body)
 		}
@@ -249,7 +257,7 @@ func TestTransactionFailure(t *testing.T) {
 		t.Parallel()
 		s := &script{commit: errCommit}
 		var logged bytes.Buffer
-		w := post(s, middleware.TransactionConfig{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, created)
+		w := post(t, s, middleware.TransactionConfig{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, created)
 		wantProblem(t, w, http.StatusInternalServerError)
 		s.wantEnds(t, "commit failed")
 		if got := strings.Count(logged.String(), "secret-table"); got != 1 {
@@ -259,7 +267,7 @@ func TestTransactionFailure(t *testing.T) {
 
 	t.Run("does_not_call_the_handler_when_the_transaction_cannot_begin", func(t *testing.T) {
 		t.Parallel()
-		w := post(&script{begin: errBegin}, quiet(), func(http.ResponseWriter, *http.Request) {
+		w := post(t, &script{begin: errBegin}, quiet(), func(http.ResponseWriter, *http.Request) {
 			t.Error("the handler was called")
 		})
 		wantProblem(t, w, http.StatusInternalServerError)
@@ -268,7 +276,7 @@ func TestTransactionFailure(t *testing.T) {
 	t.Run("calls_the_handler_once_even_if_the_transactor_retries", func(t *testing.T) {
 		t.Parallel()
 		s, calls := &script{retries: true}, 0
-		w := post(s, quiet(), func(w http.ResponseWriter, r *http.Request) {
+		w := post(t, s, quiet(), func(w http.ResponseWriter, r *http.Request) {
 			calls++
 			created(w, r)
 		})
@@ -289,7 +297,7 @@ func TestTransactionFailure(t *testing.T) {
 					created(w, r)
 					panic(value)
 				}))
-				h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
+				h.ServeHTTP(w, request(t, http.MethodPost, "/"))
 				return nil
 			}()
 			if got != value {
@@ -310,7 +318,7 @@ func TestTransactionFailure(t *testing.T) {
 			}
 		}()
 		h := middleware.Transaction(panicking{}, quiet())(http.HandlerFunc(created))
-		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+		h.ServeHTTP(httptest.NewRecorder(), request(t, http.MethodPost, "/"))
 	})
 
 	t.Run("rolls_back_when_the_client_has_gone_whatever_the_handler_answers", func(t *testing.T) {
@@ -352,7 +360,7 @@ func TestTransactionWriter(t *testing.T) {
 	t.Run("counts_the_first_final_status_and_the_headers_of_that_moment", func(t *testing.T) {
 		t.Parallel()
 		s := &script{}
-		w := post(s, quiet(), func(w http.ResponseWriter, _ *http.Request) {
+		w := post(t, s, quiet(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", "</style.css>")
 			w.WriteHeader(http.StatusEarlyHints)
 			w.WriteHeader(http.StatusContinue)
@@ -369,7 +377,7 @@ func TestTransactionWriter(t *testing.T) {
 
 	t.Run("lets_the_handler_take_back_a_header_of_outer_middleware", func(t *testing.T) {
 		t.Parallel()
-		w := post(&script{}, quiet(), func(w http.ResponseWriter, _ *http.Request) { w.Header().Del("X-Request-Id") })
+		w := post(t, &script{}, quiet(), func(w http.ResponseWriter, _ *http.Request) { w.Header().Del("X-Request-Id") })
 		if got := w.Result().Header.Get("X-Request-Id"); got != "" {
 			t.Errorf("got %q, want it gone", got)
 		}
@@ -377,7 +385,7 @@ func TestTransactionWriter(t *testing.T) {
 
 	t.Run("refuses_a_body_where_none_is_allowed", func(t *testing.T) {
 		t.Parallel()
-		post(&script{}, quiet(), func(w http.ResponseWriter, _ *http.Request) {
+		post(t, &script{}, quiet(), func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNoContent)
 			if _, err := io.WriteString(w, "body"); !errors.Is(err, http.ErrBodyNotAllowed) {
 				t.Errorf("error %v, want ErrBodyNotAllowed", err)
@@ -394,7 +402,7 @@ func TestTransactionWriter(t *testing.T) {
 					t.Error("did not panic")
 				}
 			}()
-			post(s, quiet(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(0) })
+			post(t, s, quiet(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(0) })
 		}()
 		s.wantEnds(t, "rollback")
 	})
@@ -413,14 +421,14 @@ func TestTransactionWriter(t *testing.T) {
 				t.Error("the client got something before the commit")
 			}
 		}))
-		h.ServeHTTP(client, httptest.NewRequest(http.MethodPost, "/", nil))
+		h.ServeHTTP(client, request(t, http.MethodPost, "/"))
 		s.wantEnds(t, "commit")
 	})
 
 	t.Run("refuses_to_hand_over_the_connection", func(t *testing.T) {
 		t.Parallel()
 		s := &script{}
-		post(s, quiet(), func(w http.ResponseWriter, _ *http.Request) {
+		post(t, s, quiet(), func(w http.ResponseWriter, _ *http.Request) {
 			_, _, err := http.NewResponseController(w).Hijack()
 			if !errors.Is(err, http.ErrNotSupported) || !strings.Contains(err.Error(), "inside a transaction") {
 				t.Errorf("error %v, want ErrNotSupported with the reason", err)
@@ -439,7 +447,7 @@ func TestTransactionBuffer(t *testing.T) {
 	t.Run("holds_an_answer_of_exactly_the_bound", func(t *testing.T) {
 		t.Parallel()
 		s := &script{commit: errCommit}
-		w := post(s, small, func(w http.ResponseWriter, _ *http.Request) {
+		w := post(t, s, small, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "12")
 			_, _ = io.WriteString(w, "34")
 		})
@@ -463,14 +471,14 @@ func TestTransactionBuffer(t *testing.T) {
 				t.Errorf("the client has %d %q, flushed: %v", client.Code, got, client.Flushed)
 			}
 		}))
-		h.ServeHTTP(client, httptest.NewRequest(http.MethodPost, "/", nil))
+		h.ServeHTTP(client, request(t, http.MethodPost, "/"))
 		s.wantEnds(t, "commit")
 	})
 
 	t.Run("rolls_back_before_it_streams_an_error", func(t *testing.T) {
 		t.Parallel()
 		s := &script{}
-		w := post(s, small, func(w http.ResponseWriter, _ *http.Request) {
+		w := post(t, s, small, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusConflict)
 			_, _ = io.WriteString(w, "long story")
 			s.wantEnds(t, "rollback")
@@ -483,7 +491,7 @@ func TestTransactionBuffer(t *testing.T) {
 	t.Run("tells_the_handler_when_the_commit_fails_and_sends_none_of_it", func(t *testing.T) {
 		t.Parallel()
 		s := &script{commit: errCommit}
-		w := post(s, small, func(w http.ResponseWriter, _ *http.Request) {
+		w := post(t, s, small, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusCreated)
 			_, _ = io.WriteString(w, "cre")
 			for range 2 {
@@ -523,7 +531,11 @@ func TestTransactionOnARealServer(t *testing.T) {
 			_, _ = io.WriteString(w, "body")
 			w.Header().Set("Digest", "sum")
 		})
-		answer, err := http.Post(server.URL, "text/plain", nil)
+		post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(post)
 		if err != nil {
 			t.Fatal(err)
 		}

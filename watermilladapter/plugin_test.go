@@ -2,6 +2,7 @@ package watermilladapter_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -70,8 +71,8 @@ func wantWaiting(t *testing.T, relay *settlingRelay, what string, c <-chan error
 	t.Helper()
 	within(t, "the relay's context ends", relay.stopping)
 	select {
-	case <-c:
-		t.Errorf("%s ended before the relay had settled", what)
+	case err := <-c:
+		t.Errorf("%s ended before the relay had settled: %v", what, err)
 		close(relay.settled)
 		return
 	case <-time.After(moment):
@@ -123,7 +124,7 @@ func TestPlugin(t *testing.T) {
 		ended := start(func() error { return router.Run(t.Context()) })
 		within(t, "the router runs", router.Running())
 		close(fail)
-		if err := within(t, "the error is handed on", failed); err != errBroken {
+		if err := within(t, "the error is handed on", failed); !errors.Is(err, errBroken) {
 			t.Errorf("failed got %v", err)
 		}
 		wantWaiting(t, other, "Run", ended)

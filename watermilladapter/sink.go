@@ -71,40 +71,54 @@ func (s *sink) send(ctx context.Context, m *outbox.Message) error {
 	if s.givenUp.Load() >= int64(s.config.Concurrency) {
 		return outbox.Unavailable(errStuck)
 	}
-	done := make(chan error, 1)
-	go func() { done <- s.publisher.Publish(m.Topic, s.message(ctx, m)) }()
-	returned, err := s.wait(ctx, done)
+	c := s.call(ctx, m)
+	returned, err := s.wait(ctx, c)
 	if !returned {
-		s.giveUp(done)
+		s.giveUp(c)
 	}
 	return err
 }
 
+// call is one call of the Watermill publisher; err counts once done is closed.
+type call struct {
+	done chan struct{}
+	err  error
+}
+
+func (s *sink) call(ctx context.Context, m *outbox.Message) *call {
+	c := &call{done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.err = s.publisher.Publish(m.Topic, s.message(ctx, m))
+	}()
+	return c
+}
+
 // wait reports whether the call has returned, with its error, or else why it waits no longer.
-func (s *sink) wait(ctx context.Context, done <-chan error) (returned bool, err error) {
+func (s *sink) wait(ctx context.Context, c *call) (returned bool, err error) {
 	limit := time.NewTimer(s.config.Timeout)
 	defer limit.Stop()
 	select {
-	case err := <-done:
-		return true, s.classify(err)
+	case <-c.done:
+		return true, s.classify(c.err)
 	case <-limit.C:
 		return false, outbox.Unknown(fmt.Errorf("wait %v: %w", s.config.Timeout, errGaveUp))
 	case <-ctx.Done():
 	}
 	limit.Reset(min(patience, s.config.Timeout))
 	select {
-	case err := <-done:
-		return true, s.classify(err)
+	case <-c.done:
+		return true, s.classify(c.err)
 	case <-limit.C:
 		return false, outbox.Unknown(errStopped)
 	}
 }
 
 // giveUp counts a call as given up until it returns, which is what ends the goroutine that runs it.
-func (s *sink) giveUp(done <-chan error) {
+func (s *sink) giveUp(c *call) {
 	s.givenUp.Add(1)
 	go func() {
-		<-done
+		<-c.done
 		s.givenUp.Add(-1)
 	}()
 }
