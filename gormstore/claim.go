@@ -1,0 +1,109 @@
+package gormstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+// state is the state column of a message.
+type state int
+
+const (
+	ready         state = iota
+	scheduled           // waits for its time, and neither holds its key nor is held
+	retrying            // waits for its time, and holds its key
+	parkedHolding       // waits for an operator, and holds its key
+	suspect             // was in a recovered claim: to be claimed alone; holds its key
+	parkedPassed        // waits for an operator; its key goes on
+)
+
+// blocks reports whether later messages of the key wait for one in state s.
+func (s state) blocks() bool { return s == retrying || s == parkedHolding || s == suspect }
+
+// laneStart is where a claim reads in one lane.
+type laneStart struct {
+	lane  int
+	epoch int64
+	nudge int64
+	start int64
+	limit int
+}
+
+// claimQuery is a ClaimRequest with the store's knowledge of where to read.
+type claimQuery struct {
+	outbox.ClaimRequest
+	lanes   []laneStart // in reading order; a row's ord is its index here
+	open    *horizon
+	highest int64 // number returned before this claim was sent
+	rescan  bool
+}
+
+// storedRow is a row as a claim reads it.
+type storedRow struct {
+	outbox.Claimed
+	ord    int
+	seq    int64
+	state  state
+	broken error // its headers cannot be read
+}
+
+// claimAnswer is what a claim statement returned.
+type claimAnswer struct {
+	snapshot string
+	rewound  *int64        // bound of a listed writer that has ended
+	nudges   map[int]int64 // of the lanes that the session still holds
+	suspects bool
+	cut      bool // the byte bound left messages out
+	rows     []*storedRow
+}
+
+// Claim claims a batch, see outbox.Store.
+func (s *Store) Claim(ctx context.Context, r outbox.ClaimRequest) (outbox.Claim, error) {
+	if _, err := s.schema.lanes(ctx, s.dialect, s.pool, s.log); err != nil {
+		return outbox.Claim{}, err
+	}
+	ses, now := s.session(r.Session), time.Now()
+	q := ses.plan(r, now)
+	answer, err := s.dialect.claim(ctx, s.pool, q)
+	if err != nil {
+		return outbox.Claim{}, fmt.Errorf("claim %d messages: %w", r.Limit, err)
+	}
+	slices.SortFunc(answer.rows, func(a, b *storedRow) int { return cmp.Or(cmp.Compare(a.ord, b.ord), cmp.Compare(a.seq, b.seq)) })
+	ses.apply(q, answer, time.Since(now))
+	return newClaim(r, answer), nil
+}
+
+func newClaim(r outbox.ClaimRequest, a claimAnswer) outbox.Claim {
+	c := outbox.Claim{Token: r.Token, Session: r.Session, Worker: r.Worker, Suspects: a.suspects}
+	slices.SortFunc(a.rows, func(a, b *storedRow) int { return cmp.Compare(a.seq, b.seq) })
+	for _, row := range a.rows {
+		row.Suspect = row.state == suspect
+		row.Handle = &handle{seq: row.seq, state: row.state}
+		c.Messages = append(c.Messages, &row.Claimed)
+	}
+	return c
+}
+
+// Void undoes a claim whose answer never came, see outbox.Store. Raising the epochs waits for a claim statement that
+// is still running, and stops one that has not begun; the claim's row is looked for afterwards, with a new snapshot.
+func (s *Store) Void(ctx context.Context, r outbox.ClaimRequest) error {
+	lanes := make([]int, len(r.Lanes))
+	for i, l := range r.Lanes {
+		lanes[i] = l.Lane
+	}
+	err := s.dialect.transact(ctx, s.pool, func(q querier) error {
+		if err := s.dialect.raiseEpochs(ctx, q, r.Session, lanes); err != nil {
+			return err
+		}
+		return s.dialect.dropClaim(ctx, q, r.Token)
+	})
+	if err != nil {
+		return fmt.Errorf("void claim: %w", err)
+	}
+	return nil
+}

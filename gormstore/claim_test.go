@@ -1,0 +1,288 @@
+package gormstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/outbox"
+)
+
+func TestClaim(t *testing.T) {
+	t.Run("returns_what_was_committed_and_settles_it_away", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			m := &outbox.Message{
+				Topic: "orders", Key: "käse", Type: "order.placed", Version: 7, Payload: []byte{0, 255, 1}, ContentType: "text/plain",
+				Headers:   []outbox.Header{{Name: "a", Value: "1"}, {Name: "a", Value: ""}, {Name: "z", Value: "ü"}},
+				Transport: "rabbit", Tenant: "t-1", AvailableAt: time.Now().Add(-time.Hour).Truncate(time.Microsecond).UTC(),
+			}
+			f.store1(m)
+			r := f.started()
+			claim := r.claim()
+			if len(claim.Messages) != 1 {
+				t.Fatalf("claimed %d messages, want 1", len(claim.Messages))
+			}
+			got := *claim.Messages[0].Message
+			if age := time.Since(got.CreatedAt); age < -time.Minute || age > time.Minute {
+				t.Errorf("CreatedAt is %v, want now", got.CreatedAt)
+			}
+			got.CreatedAt = time.Time{}
+			got.AvailableAt = got.AvailableAt.UTC()
+			if diff := cmp.Diff(*m, got); diff != "" {
+				t.Errorf("claimed message (-want +got):\n%s", diff)
+			}
+			if n := r.settle(claim, all(outbox.Delivered)); n != 1 {
+				t.Errorf("settled %d, want 1", n)
+			}
+			if n := f.count("outbox_messages") + f.count("outbox_claims"); n != 0 {
+				t.Errorf("%d rows are left, want none", n)
+			}
+		})
+	})
+	t.Run("keeps_a_nil_payload_apart_from_an_empty_one", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			a, b := message("k"), message("k")
+			a.Payload, b.Payload = nil, []byte{}
+			f.store1(a, b)
+			got := f.started().claim().Messages
+			if got[0].Payload != nil || got[1].Payload == nil {
+				t.Errorf("payloads are %#v and %#v, want nil and empty", got[0].Payload, got[1].Payload)
+			}
+		})
+	})
+	t.Run("keeps_the_order_of_a_key", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			var want []uuid.UUID
+			for range 30 {
+				want = append(want, ids(f.enqueue("k", "k")...)...)
+			}
+			if diff := cmp.Diff(want, idsOf(f.started().claim())); diff != "" {
+				t.Errorf("order (-want +got):\n%s", diff)
+			}
+		})
+	})
+	t.Run("claims_each_message_once_and_all_of_them", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			seen := map[uuid.UUID]bool{}
+			const total = 3000
+			for range 3 {
+				keys := make([]string, total/3)
+				for i := range keys {
+					keys[i] = fmt.Sprint("k", i%50)
+				}
+				f.enqueue(keys...)
+			}
+			r := f.started()
+			for {
+				c := r.claim(limit(70))
+				if len(c.Messages) == 0 {
+					break
+				}
+				for _, m := range c.Messages {
+					if seen[m.ID] {
+						t.Fatal("claimed a message twice")
+					}
+					seen[m.ID] = true
+				}
+				r.settle(c, all(outbox.Delivered))
+			}
+			if len(seen) != total {
+				t.Errorf("claimed %d messages, want %d", len(seen), total)
+			}
+		})
+	})
+	t.Run("leaves_the_lanes_of_others_alone", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			f.enqueue("a", "b", "c", "d", "e", "f", "g", "h")
+			r := f.started()
+			other := f.relay()
+			other.acquire() // holds nothing yet
+			if c := other.claim(func(q *outbox.ClaimRequest) { q.Lanes = r.lanes }); len(c.Messages) > 0 {
+				t.Errorf("claimed %d messages of another session's lanes", len(c.Messages))
+			}
+			if c := r.claim(func(q *outbox.ClaimRequest) {
+				for i := range q.Lanes {
+					q.Lanes[i].Epoch--
+				}
+			}); len(c.Messages) > 0 {
+				t.Errorf("claimed %d messages under an old epoch", len(c.Messages))
+			}
+		})
+	})
+	t.Run("stops_at_its_bounds_and_never_skips", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			big, small := message("k"), message("k")
+			big.Payload, small.Payload = []byte(strings.Repeat("x", 5000)), []byte("y")
+			f.store1(big, small, message("k"))
+			r := f.started()
+			c := r.claim(func(q *outbox.ClaimRequest) { q.Bytes = 1000 })
+			if diff := cmp.Diff(ids(big), idsOf(c)); diff != "" {
+				t.Errorf("the first message is exempt and the only one (-want +got):\n%s", diff)
+			}
+			r.settle(c, all(outbox.Delivered))
+			if c := r.claim(limit(1)); len(c.Messages) != 1 || c.Messages[0].ID != small.ID {
+				t.Errorf("claimed %v, want the second message alone", idsOf(c))
+			}
+		})
+	})
+	t.Run("takes_no_more_of_a_key_than_asked_and_comes_back_for_the_rest", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			var want []uuid.UUID
+			for range 20 {
+				m := f.enqueue("hot", "cold")
+				want = append(want, m[0].ID)
+			}
+			r := f.started()
+			var got []uuid.UUID
+			for len(got) < len(want) {
+				c := r.claim(func(q *outbox.ClaimRequest) { q.PerKey = 3 })
+				counts := map[string]int{}
+				for _, m := range c.Messages {
+					counts[m.Key]++
+					if m.Key == "hot" {
+						got = append(got, m.ID)
+					}
+				}
+				if counts["hot"] > 3 || counts["cold"] > 3 || len(c.Messages) == 0 {
+					t.Fatalf("claimed %v, want one to three of each key", counts)
+				}
+				r.settle(c, all(outbox.Delivered))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("order of the hot key (-want +got):\n%s", diff)
+			}
+		})
+	})
+	t.Run("leaves_a_scheduled_message_until_it_is_due_and_holds_nothing_for_it", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			later := message("k")
+			later.AvailableAt = time.Now().Add(time.Hour)
+			now := message("k")
+			f.store1(later, now)
+			r := f.started()
+			c := r.claim()
+			if diff := cmp.Diff(ids(now), idsOf(c)); diff != "" {
+				t.Errorf("claimed (-want +got):\n%s", diff)
+			}
+			r.settle(c, all(outbox.Delivered))
+			f.due(later)
+			if diff := cmp.Diff(ids(later), idsOf(r.claim())); diff != "" {
+				t.Errorf("claimed when due (-want +got):\n%s", diff)
+			}
+		})
+	})
+	t.Run("finds_what_another_process_unblocked_by_its_nudge", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			m := f.enqueue("k", "k")
+			r := f.started()
+			r.settle(r.claim(limit(1)), all(outbox.ParkKey))
+			if c := r.claim(); len(c.Messages) > 0 {
+				t.Fatalf("claimed %d messages behind a parked one", len(c.Messages))
+			}
+			f.enqueue("other1", "other2", "other3")
+			r.settle(r.claim(), all(outbox.Delivered))
+			exec(t, f.db, "DELETE FROM outbox_messages WHERE id = ?", m[0].ID.String())
+			exec(t, f.db, "DELETE FROM outbox_blocks")
+			exec(t, f.db, "UPDATE outbox_lanes SET nudge = nudge + 1")
+			if diff := cmp.Diff(ids(m[1]), idsOf(r.claim())); diff != "" {
+				t.Errorf("claimed after the nudge (-want +got):\n%s", diff)
+			}
+		})
+	})
+}
+
+// due makes a waiting message due.
+func (f *fixture) due(m *outbox.Message) {
+	f.Helper()
+	past := "1"
+	if f.db.Name() == "postgres" {
+		past = "now() - interval '1 second'"
+	}
+	exec(f, f.db, "UPDATE outbox_messages SET available_at = "+past+" WHERE id = ?", m.ID.String())
+}
+
+func TestVoid(t *testing.T) {
+	t.Run("undoes_a_claim_that_was_made", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			want := ids(f.enqueue("a", "a", "b")...)
+			r := f.started()
+			request := r.request()
+			claim, err := f.store.Claim(t.Context(), request)
+			if err != nil || len(claim.Messages) != 3 {
+				t.Fatalf("claimed %d messages, %v", len(claim.Messages), err)
+			}
+			if err := f.store.Void(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if n := f.count("outbox_claims"); n != 0 {
+				t.Errorf("%d claims are left, want none", n)
+			}
+			if c := r.claim(); len(c.Messages) != 0 {
+				t.Errorf("claimed %d messages under the old epochs, want none", len(c.Messages))
+			}
+			if _, err := f.store.Settle(t.Context(), claim, outcomes(claim, all(outbox.Delivered))); !errors.Is(err, outbox.ErrClaimLost) {
+				t.Errorf("settling the voided claim: %v, want ErrClaimLost", err)
+			}
+			r.acquire()
+			again := r.claim()
+			if len(again.Messages) != len(want) || again.Messages[0].Attempts != 0 {
+				t.Errorf("claimed %d messages, the first with %d attempts; want %d and none",
+					len(again.Messages), again.Messages[0].Attempts, len(want))
+			}
+		})
+	})
+	t.Run("keeps_a_claim_from_being_made_later", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			f.enqueue("a")
+			r := f.started()
+			request := r.request()
+			if err := f.store.Void(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			claim, err := f.store.Claim(t.Context(), request)
+			if err != nil || len(claim.Messages) != 0 {
+				t.Errorf("claimed %d messages, %v; want none", len(claim.Messages), err)
+			}
+		})
+	})
+}
+
+func TestDrain(t *testing.T) {
+	onEach(t, func(t *testing.T, f *fixture) {
+		const total, keys = 50_000, 1000
+		for range total / 5000 {
+			list := make([]*outbox.Message, 5000)
+			for i := range list {
+				list[i] = message(fmt.Sprint("k", i%keys))
+			}
+			f.store1(list...)
+		}
+		r := f.started()
+		last, n, start := map[string]uuid.UUID{}, 0, time.Now()
+		for {
+			c := r.claim()
+			if len(c.Messages) == 0 {
+				break
+			}
+			for _, m := range c.Messages {
+				if before := last[m.Key]; strings.Compare(before.String(), m.ID.String()) >= 0 {
+					t.Fatalf("%s came after %s", m.ID, before)
+				}
+				last[m.Key] = m.ID
+			}
+			n += r.settle(c, all(outbox.Delivered))
+		}
+		if n != total || f.count("outbox_messages") != 0 {
+			t.Errorf("delivered %d messages, %d are left; want %d and none", n, f.count("outbox_messages"), total)
+		}
+		t.Logf("%.0f messages a second", total/time.Since(start).Seconds())
+	})
+}
+
+var _ gormstore.Config

@@ -1,0 +1,43 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+// Config sets up a [Store]. Its zero value works.
+type Config struct {
+	// Name is the prefix of the tables: at most 38 letters, digits and underscores. Defaults to "outbox".
+	Name string
+	// Schema is the PostgreSQL schema of the tables; SQLite has none. Defaults to the connection's search path.
+	Schema string
+	// StrictKeys makes Enqueue take a lock for each key until the transaction ends, so that messages of one key keep
+	// their order even when their writers hold no other common lock. Defaults to false.
+	StrictKeys bool
+	// MaxPayload bounds a message's payload in bytes, up to 16 MiB. Defaults to 8 MiB.
+	MaxPayload int
+	// Headers returns headers to add to every message from its context, such as the trace context. Defaults to none.
+	Headers func(ctx context.Context) []outbox.Header
+	// Control is a pool apart for renewing leases, so that they never wait for a busy one. Defaults to the pool of
+	// the GORM handle.
+	Control *sql.DB
+	// Logger gets what no caller can be told. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+func (c Config) enqueue() outbox.EnqueueConfig {
+	return outbox.EnqueueConfig{MaxPayload: c.MaxPayload, Headers: c.Headers}
+}
+
+// MigrateConfig says which tables [Migrate] makes.
+type MigrateConfig struct {
+	// Name is the prefix of the tables, as in [Config]. Defaults to "outbox".
+	Name string
+	// Schema is the PostgreSQL schema, made when it is missing. Defaults to the connection's search path.
+	Schema string
+	// Lanes is the number of lanes, 1 to 4096, fixed for good by the first migration. Defaults to 64.
+	Lanes int
+}

@@ -1,0 +1,36 @@
+// Package gormstore keeps the outbox in the application's own database, beside its business tables, through GORM.
+//
+// A message is stored by the transaction that changes the business rows, so it is published if, and only if, that
+// transaction commits:
+//
+//	store, err := gormstore.Open(db, gormstore.Config{})
+//	...
+//	err = store.Transaction(ctx, func(tx *gormstore.Tx) error {
+//		if err := tx.Create(&order).Error; err != nil {
+//			return err
+//		}
+//		return tx.Enqueue(ctx, orderPlaced(order))
+//	})
+//
+// The same [Store] is the outbox.Store of a relay. PostgreSQL 13 and later, through pgx as GORM's own driver does, and
+// SQLite 3.42 and later are supported; [Migrate] makes the tables.
+//
+// # What it promises
+//
+// Every path outside a transaction returns outbox.ErrNoTransaction; nothing is ever written beside one. Messages are
+// rows written at once, so a savepoint that rolls back takes its messages along. Messages of one key are given to
+// relays in the order in which they were enqueued, provided that their writers hold a common lock before they
+// enqueue: the lock of a business row, or that of [Config.StrictKeys].
+//
+// # What it does not promise
+//
+// It keeps no order between keys, nor for writers that enqueue before they lock. It says nothing about the broker:
+// that is the relay's part.
+//
+// # SQLite
+//
+// SQLite has one writer at a time. Open it with a busy timeout, in WAL mode and with immediate transactions, e.g.
+// "app.db?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_txlock=immediate"; otherwise a transaction that
+// reads before it writes can fail as busy. An in-memory database lives in one connection, so it needs
+// SetMaxOpenConns(1).
+package gormstore

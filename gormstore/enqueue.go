@@ -1,0 +1,114 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+// Bounds of one INSERT; longer lists take several.
+const (
+	insertRows  = 1000
+	insertBytes = 32 << 20
+)
+
+// newRow is a message on its way into the table.
+type newRow struct {
+	*outbox.Message
+	lane    int
+	headers []byte
+}
+
+func (s *Store) enqueue(ctx context.Context, tx *Tx, messages []*outbox.Message) error {
+	if err := tx.check(); err != nil {
+		return err
+	}
+	if len(messages) == 0 {
+		return nil
+	}
+	pool := tx.Statement.ConnPool
+	// On the transaction's own connection: there may be no other.
+	lanes, err := s.schema.lanes(ctx, s.dialect, pool, s.log)
+	if err != nil {
+		return err
+	}
+	copies, err := outbox.Prepare(ctx, s.config.enqueue(), messages...)
+	if err != nil {
+		return err
+	}
+	if err := s.insert(ctx, pool, newRows(copies, lanes)); err != nil {
+		return fmt.Errorf("enqueue %d messages: %w", len(messages), transactionError(ctx, err))
+	}
+	if t, ok := hooked(pool); ok {
+		for _, m := range copies {
+			t.wrote(s, outbox.LaneOf(m, lanes))
+		}
+	}
+	return nil
+}
+
+func newRows(messages []*outbox.Message, lanes int) []newRow {
+	rows := make([]newRow, len(messages))
+	for i, m := range messages {
+		rows[i] = newRow{Message: m, lane: outbox.LaneOf(m, lanes), headers: encodeHeaders(m.Headers)}
+	}
+	return rows
+}
+
+// insert locks the keys first, when told to, and then writes rows in their order.
+func (s *Store) insert(ctx context.Context, q querier, rows []newRow) error {
+	if s.config.StrictKeys {
+		if err := s.dialect.lockKeys(ctx, q, rows); err != nil {
+			return fmt.Errorf("lock keys: %w", err)
+		}
+	}
+	for len(rows) > 0 {
+		n := insertable(rows)
+		stored, err := s.dialect.insert(ctx, q, rows[:n])
+		if err != nil {
+			return err
+		}
+		if stored != int64(n) {
+			return fmt.Errorf("stored %d of %d messages: is there a trigger or a rule on the table?", stored, n)
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// insertable is how many of rows, at least one, fit into one statement.
+func insertable(rows []newRow) int {
+	size := 0
+	for i, r := range rows {
+		size += len(r.Payload) + len(r.headers)
+		if i > 0 && (i == insertRows || size > insertBytes) {
+			return i
+		}
+	}
+	return len(rows)
+}
+
+// transactionError gives the errors of database/sql and of a repeated id their meaning.
+func transactionError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	case errors.Is(err, sql.ErrTxDone):
+		return fmt.Errorf("%w: %w", outbox.ErrTransactionDone, err)
+	case isDuplicate(err):
+		e := &outbox.FieldError{Field: "ID", Code: outbox.CodeDuplicateID, Hint: "a message of this id is stored already"}
+		return fmt.Errorf("%w: %w", e, err)
+	}
+	return err
+}
+
+// due is AvailableAt in microseconds since 1970, 0 for at once.
+func (r newRow) due() int64 {
+	if r.AvailableAt.IsZero() {
+		return 0
+	}
+	return max(0, r.AvailableAt.UnixMicro())
+}

@@ -1,0 +1,29 @@
+package gormstore
+
+import "errors"
+
+var (
+	// ErrSchema: the outbox tables are missing, or of another version than this package's. Call [Migrate] first.
+	ErrSchema = errors.New("gormstore: outbox tables are missing or of another version")
+	// ErrDryRun: the GORM session is a dry run, which would report success and store nothing.
+	ErrDryRun = errors.New("gormstore: a dry run stores no messages")
+	// ErrFailedSession: the GORM handle carries an earlier error; nothing was stored. It wraps that error.
+	ErrFailedSession = errors.New("gormstore: the GORM handle carries an earlier error")
+	// ErrOtherDatabase: the transaction belongs to another database than the store.
+	ErrOtherDatabase = errors.New("gormstore: transaction of another database")
+	// ErrRollbackOnly: a transaction that was joined failed, so the whole transaction was rolled back. It wraps the
+	// first failure.
+	ErrRollbackOnly = errors.New("gormstore: rolled back, because a joined transaction failed")
+	// ErrJoinedOptions: options were given to a transaction that joins the one in its context.
+	ErrJoinedOptions = errors.New("gormstore: options cannot change the transaction that is joined")
+	// ErrOpened: a store of this schema and name is already open on this database handle.
+	ErrOpened = errors.New("gormstore: a store of this schema and name is already open on this handle")
+	// ErrDialect: the database is neither PostgreSQL nor SQLite.
+	ErrDialect = errors.New("gormstore: unsupported database: use PostgreSQL or SQLite")
+	// ErrLanes: the number of lanes differs from the one that the first migration recorded. It is fixed for good,
+	// because the lane of every stored message was computed with it.
+	ErrLanes = errors.New("gormstore: the number of lanes is fixed by the first migration")
+	// ErrNoHook: the transaction was not begun through the handle that the store was opened on, so its commit
+	// cannot be seen.
+	ErrNoHook = errors.New("gormstore: this transaction was begun past the commit hook")
+)

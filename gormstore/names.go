@@ -1,0 +1,79 @@
+package gormstore
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	defaultName  = "outbox"
+	maxName      = 38 // bytes; with the longest suffix, an index name stays below PostgreSQL's 63
+	maxSchema    = 63 // bytes; PostgreSQL's limit of an identifier
+	minimumLanes = 1
+	maximumLanes = 4096
+	defaultLanes = 64
+)
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// NameError refuses a table prefix or a schema that cannot be an identifier.
+type NameError struct {
+	Field string // Name or Schema
+	Value string
+	Rule  string
+}
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("gormstore: %s %q: %s", e.Field, e.Value, e.Rule)
+}
+
+// names are the identifiers of one store, the only ones that reach SQL text, validated and always quoted.
+type names struct{ schema, prefix string }
+
+func newNames(schema, prefix string) (names, error) {
+	if prefix == "" {
+		prefix = defaultName
+	}
+	if !plainName.MatchString(prefix) || len(prefix) > maxName {
+		return names{}, &NameError{"Name", prefix, fmt.Sprintf("use at most %d letters, digits and underscores", maxName)}
+	}
+	if len(schema) > maxSchema || !utf8.ValidString(schema) || strings.IndexByte(schema, 0) >= 0 {
+		return names{}, &NameError{"Schema", schema, fmt.Sprintf("use at most %d bytes of UTF-8", maxSchema)}
+	}
+	return names{schema: schema, prefix: prefix}, nil
+}
+
+// table returns the quoted, qualified name of a table.
+func (n names) table(suffix string) string {
+	if n.schema == "" {
+		return quote(n.prefix + "_" + suffix)
+	}
+	return quote(n.schema) + "." + quote(n.prefix+"_"+suffix)
+}
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// render puts names into a statement: {messages} becomes the quoted table, {name_x} the quoted identifier prefix_x.
+func (n names) render(sql string) string { return n.replacer().Replace(sql) }
+
+func (n names) replacer() *strings.Replacer {
+	var pairs []string
+	for _, t := range []string{"messages", "lanes", "sessions", "claims", "blocks", "meta"} {
+		pairs = append(pairs, "{"+t+"}", n.table(t))
+	}
+	for _, x := range []string{"ready", "due", "suspect", "keyed", "parked"} {
+		pairs = append(pairs, "{name_messages_"+x+"}", quote(n.prefix+"_messages_"+x))
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// renderMigration is render for a migration, which also needs the number of lanes.
+func (n names) renderMigration(sql string, lanes int) string {
+	return strings.ReplaceAll(n.render(sql), "{lane_count}", strconv.Itoa(lanes))
+}
+
+// replaceAll replaces pairs of old and new.
+func replaceAll(s string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(s) }

@@ -1,0 +1,76 @@
+package gormstore
+
+import (
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+// Store is the outbox in one database: it captures messages for applications and serves relays. It is safe for use
+// by many goroutines.
+type Store struct {
+	db      *gorm.DB
+	pool    *sql.DB
+	config  Config
+	names   names
+	dialect dialect
+	log     *slog.Logger
+	wakers  wakers
+	schema  schema
+
+	mu       sync.Mutex
+	sessions map[uuid.UUID]*session
+}
+
+var (
+	_ outbox.Enqueuer     = (*Store)(nil)
+	_ outbox.Enqueuer     = (*Tx)(nil)
+	_ outbox.Transactor   = (*Store)(nil)
+	_ outbox.Store        = (*Store)(nil)
+	_ outbox.LaneRenewer  = (*Store)(nil)
+	_ outbox.LaneReleaser = (*Store)(nil)
+	_ outbox.Waker        = (*Store)(nil)
+)
+
+// Open makes a store on db, the handle that gorm.Open returned, and installs the commit hook under it. It does no
+// I/O: the first use checks the tables. Call it before db is used by other goroutines. It returns [ErrOpened] for a
+// second store of the same schema and name on db, a [*NameError], or [ErrDialect].
+func Open(db *gorm.DB, config Config) (*Store, error) {
+	n, err := newNames(config.Schema, config.Name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDialect(db, n)
+	if err != nil {
+		return nil, err
+	}
+	h, err := installHook(db)
+	if err != nil {
+		return nil, fmt.Errorf("open the outbox: %w", err)
+	}
+	if err := h.register(n); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, n.table("messages"))
+	}
+	s := &Store{
+		db: db, pool: h.db, config: config, names: n, dialect: d, log: config.Logger,
+		sessions: map[uuid.UUID]*session{},
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	return s, nil
+}
+
+// control is the pool for renewals.
+func (s *Store) control() *sql.DB {
+	if s.config.Control != nil {
+		return s.config.Control
+	}
+	return s.pool
+}

@@ -1,0 +1,130 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/google/uuid"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// postgres holds everything that is PostgreSQL's. Its statements are rendered once; arrays go to pgx as Go slices.
+type postgres struct {
+	names names
+	plans replanner
+	sql   postgresSQL
+}
+
+// postgresSQL are the rendered statements, each beside its only caller.
+type postgresSQL struct {
+	meta, insert                            string
+	claim, claimPerKey, claimSuspect        string
+	settleDelivered, settle, reblock, share string
+	join, renew, bury, stop, free, fold     string
+	table, lock, giveBack, take             string
+	raise, drop, prune                      string
+}
+
+func newPostgres(n names) *postgres {
+	r := n.replacer()
+	claim := func(pick string) string {
+		return r.Replace(replaceAll(replaceAll(pgClaim, "{pick}", pick), "{columns}", pgColumns))
+	}
+	return &postgres{names: n, sql: postgresSQL{
+		meta: r.Replace(pgMeta), insert: r.Replace(pgInsert),
+		claim: claim(pgPick), claimPerKey: claim(pgPickPerKey), claimSuspect: claim(pgPickSuspect),
+		settleDelivered: r.Replace(pgSettleDelivered), settle: r.Replace(pgSettle),
+		reblock: r.Replace(pgReblock), share: r.Replace(pgShareLanes),
+		join: r.Replace(pgJoin), renew: r.Replace(pgRenew), bury: r.Replace(pgBury), stop: r.Replace(pgStop),
+		free: r.Replace(pgFreeLanes), fold: r.Replace(pgFold), table: r.Replace(pgTable), lock: r.Replace(pgLockLanes),
+		giveBack: r.Replace(pgGiveBack), take: r.Replace(pgTakeLanes), raise: r.Replace(pgRaiseEpochs),
+		drop: r.Replace(pgDropClaim), prune: r.Replace(pgPrune),
+	}}
+}
+
+func (*postgres) name() string            { return "postgres" }
+func (*postgres) goose() database.Dialect { return database.DialectPostgres }
+
+func (p *postgres) tableExists(suffix string) string {
+	return fmt.Sprintf("SELECT to_regclass('%s') IS NOT NULL", replaceAll(p.names.table(suffix), "'", "''"))
+}
+
+func (p *postgres) makeSchema(ctx context.Context, pool *sql.DB) error {
+	if p.names.schema == "" {
+		return nil
+	}
+	var exists bool
+	err := pool.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", quote(p.names.schema)).Scan(&exists)
+	if err != nil || exists {
+		return err
+	}
+	_, err = pool.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+quote(p.names.schema))
+	return err
+}
+
+// migrateOptions let one process migrate at a time.
+func (p *postgres) migrateOptions() []goose.ProviderOption {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(hash64(p.names.table("migrations"))), lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return nil // only for an option out of range
+	}
+	return []goose.ProviderOption{goose.WithSessionLocker(locker)}
+}
+
+// pgMeta is run after a look at the catalog: naming a missing table would end the transaction that it runs in.
+const pgMeta = `SELECT version, lanes FROM {meta}`
+
+func (p *postgres) meta(ctx context.Context, q querier) (meta, error) {
+	var m meta
+	if err := q.QueryRowContext(ctx, p.tableExists("meta")).Scan(&m.found); err != nil || !m.found {
+		return m, err
+	}
+	return m, q.QueryRowContext(ctx, p.sql.meta).Scan(&m.version, &m.lanes)
+}
+
+// transact pins READ COMMITTED: a later statement must see what others committed while an earlier one waited.
+func (*postgres) transact(ctx context.Context, pool *sql.DB, fn func(q querier) error) error {
+	tx, err := pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return err
+	}
+	if err := fn(tx); err != nil {
+		if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+			return errors.Join(err, rollback)
+		}
+		return err
+	}
+	return tx.Commit()
+}
+
+// hash64 names an advisory lock.
+func hash64(parts ...string) int64 {
+	h := fnv.New64a()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return int64(h.Sum64())
+}
+
+// uuidArray is ids as pgx encodes them fastest.
+func uuidArray(ids []uuid.UUID) [][16]byte {
+	array := make([][16]byte, len(ids))
+	for i, id := range ids {
+		array[i] = id
+	}
+	return array
+}
+
+func laneArray(lanes []int) []int16 {
+	array := make([]int16, len(lanes))
+	for i, lane := range lanes {
+		array[i] = int16(lane)
+	}
+	return array
+}

@@ -1,0 +1,191 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+const (
+	// liteColumns tell an empty payload from none, which the driver does not.
+	liteColumns = pgColumns + `, m.payload IS NOT NULL`
+
+	// liteHeld are the lanes of a living session.
+	liteHeld = `SELECT lane, epoch, nudge FROM {lanes} WHERE owner = ?1 AND EXISTS (
+  SELECT 1 FROM {sessions} WHERE id = ?1 AND stopped_at IS NULL AND expires_at > {now})`
+
+	// liteRead is what is due again in a lane, and what is ready at or above its start, by number.
+	liteRead = `
+SELECT * FROM (
+  SELECT * FROM (
+    SELECT {columns} FROM {messages} m
+    WHERE m.lane = ?1 AND m.state IN (1, 2) AND m.available_at <= {now}
+      AND NOT EXISTS (SELECT 1 FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq)
+    ORDER BY m.available_at LIMIT ?3)
+  UNION ALL
+  SELECT * FROM (
+    SELECT {columns} FROM {messages} m
+    WHERE m.lane = ?1 AND m.state = 0 AND m.seq >= ?2
+      AND NOT EXISTS (SELECT 1 FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq)
+    ORDER BY m.seq LIMIT ?3)
+) ORDER BY 2 LIMIT ?3`
+
+	liteSuspectsDue = ` FROM {messages} m
+WHERE m.state = 4 AND m.lane IN (SELECT value FROM json_each(?1)) AND m.available_at <= {now}
+  AND NOT EXISTS (SELECT 1 FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq)`
+	liteSuspects = `SELECT EXISTS (SELECT 1` + liteSuspectsDue + `)`
+	liteSuspect  = `SELECT {columns}` + liteSuspectsDue + ` ORDER BY m.available_at, m.seq LIMIT 1`
+
+	litePut = `INSERT INTO {claims} (token, session, worker, ids, claimed_at) VALUES (?, ?, ?, ?, {now})`
+)
+
+func (l *sqlite) claim(ctx context.Context, pool *sql.DB, q claimQuery) (answer claimAnswer, err error) {
+	err = l.transact(ctx, pool, func(db querier) error {
+		answer, err = l.claimIn(ctx, db, q)
+		if err != nil || len(answer.rows) == 0 {
+			return err
+		}
+		_, err = db.ExecContext(ctx, l.sql.put, q.Token.String(), q.Session.String(), q.Worker, jsonArray(ids(answer.rows)))
+		return err
+	})
+	return answer, err
+}
+
+func (l *sqlite) claimIn(ctx context.Context, db querier, q claimQuery) (claimAnswer, error) {
+	a := claimAnswer{}
+	var err error
+	if a.nudges, err = l.held(ctx, db, q); err != nil || len(a.nudges) == 0 {
+		return a, err
+	}
+	var lanes []int
+	for lane := range a.nudges {
+		lanes = append(lanes, lane)
+	}
+	if err := db.QueryRowContext(ctx, l.sql.suspects, jsonArray(lanes)).Scan(&a.suspects); err != nil {
+		return a, err
+	}
+	if !q.Suspect {
+		return a, l.fill(ctx, db, q, &a)
+	}
+	if q.Limit > 0 {
+		a.rows, err = readLite(db.QueryContext(ctx, l.sql.suspect, jsonArray(lanes)))
+	}
+	return a, err
+}
+
+// held returns the nudges of the asked lanes that the session still holds at the given epoch.
+func (l *sqlite) held(ctx context.Context, db querier, q claimQuery) (map[int]int64, error) {
+	rows, err := db.QueryContext(ctx, l.sql.held, q.Session.String())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	asked := make(map[int]int64, len(q.lanes))
+	for _, lane := range q.lanes {
+		asked[lane.lane] = lane.epoch
+	}
+	nudges := map[int]int64{}
+	for rows.Next() {
+		var lane int
+		var epoch, nudge int64
+		if err := rows.Scan(&lane, &epoch, &nudge); err != nil {
+			return nil, err
+		}
+		if e, ok := asked[lane]; ok && e == epoch {
+			nudges[lane] = nudge
+		}
+	}
+	return nudges, rows.Err()
+}
+
+// fill reads lane after lane until a bound stops it.
+func (l *sqlite) fill(ctx context.Context, db querier, q claimQuery, a *claimAnswer) error {
+	room := q.Bytes
+	for ord, lane := range q.lanes {
+		nudge, ok := a.nudges[lane.lane]
+		if !ok {
+			continue
+		}
+		window := lane.limit
+		if q.PerKey > 0 {
+			window *= 4 // so that a key at its bound does not starve the others
+		}
+		rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, a.start(lane, nudge), window))
+		if err != nil {
+			return err
+		}
+		for _, r := range bounded(rows, q.PerKey, lane.limit) {
+			if len(a.rows) == q.Limit {
+				return nil
+			}
+			if room -= len(r.Payload); room < 0 && len(a.rows) > 0 {
+				a.cut = true
+				return nil
+			}
+			r.ord = ord
+			a.rows = append(a.rows, r)
+		}
+	}
+	return nil
+}
+
+// bounded returns the first rows up to limit, with at most perKey of one key.
+func bounded(rows []*storedRow, perKey, limit int) []*storedRow {
+	counts := map[string]int{}
+	var kept []*storedRow
+	for _, r := range rows {
+		if perKey > 0 && r.Key != "" {
+			if counts[r.Key]++; counts[r.Key] > perKey {
+				continue
+			}
+		}
+		if len(kept) < limit {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+func readLite(rows *sql.Rows, err error) ([]*storedRow, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []*storedRow
+	for rows.Next() {
+		r, err := readLiteRow(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}
+
+func readLiteRow(rows *sql.Rows) (*storedRow, error) {
+	m := &outbox.Message{}
+	r := &storedRow{Claimed: outbox.Claimed{Message: m}}
+	var key sql.NullString
+	var available sql.NullInt64
+	var created int64
+	var headers []byte
+	var payload bool
+	err := rows.Scan(&m.ID, &r.seq, &r.Lane, &r.state, &r.Attempts, &r.Failures, &r.Crashes, &m.Version,
+		&available, &created, &m.Topic, &key, &m.Type, &m.ContentType, &m.Transport, &m.Tenant, &headers, &m.Payload,
+		&payload)
+	if err != nil {
+		return nil, fmt.Errorf("read a message: %w", err)
+	}
+	if payload && m.Payload == nil {
+		m.Payload = []byte{}
+	}
+	m.Key, m.CreatedAt = key.String, time.UnixMicro(created).UTC()
+	if available.Valid {
+		m.AvailableAt = time.UnixMicro(available.Int64).UTC()
+	}
+	m.Headers, r.broken = decodeHeaders(headers)
+	return r, nil
+}
