@@ -44,7 +44,8 @@ type RelayConfig struct {
 	Policy Policy
 	// Topics overrides Policy by topic.
 	Topics map[string]Policy
-	// MaxCrashes parks a message that was alone in that many claims that ended with the process; 1 to 100. Defaults to 3.
+	// MaxCrashes parks a message that was alone in that many claims that ended with the process; 1 to 100. Defaults to
+	// 3.
 	MaxCrashes int
 	// MaxPublishDuration bounds one call of Publish. Required for a store that is no [LaneRenewer], with
 	// MaxPublishDuration + Renew < Lease; a publisher that exceeds it ends the relay. Otherwise unused.

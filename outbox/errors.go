@@ -72,7 +72,8 @@ type ExhaustedError struct {
 }
 
 func (e *ExhaustedError) Error() string {
-	return fmt.Sprintf("outbox: message %s of topic %s failed %d times and its policy is Stop: %v", e.ID, e.Topic, e.Failures, e.Err)
+	return fmt.Sprintf("outbox: message %s of topic %s failed %d times and its policy is Stop: %v",
+		e.ID, e.Topic, e.Failures, e.Err)
 }
 
 func (e *ExhaustedError) Unwrap() error { return e.Err }

@@ -47,7 +47,8 @@ func (m Mux) publishPart(ctx context.Context, transport string, messages []*Mess
 func (m Mux) words(ctx context.Context, transport string, messages []*Message, part []int) []Result {
 	p, ok := m[transport]
 	if !ok {
-		return slices.Repeat([]Result{Failed(Unavailable(fmt.Errorf("%w: %q", ErrUnknownTransport, transport)))}, len(part))
+		err := fmt.Errorf("%w: %q", ErrUnknownTransport, transport)
+		return slices.Repeat([]Result{Failed(Unavailable(err))}, len(part))
 	}
 	own := make([]*Message, len(part))
 	for j, i := range part {
@@ -56,7 +57,7 @@ func (m Mux) words(ctx context.Context, transport string, messages []*Message, p
 	words := p.Publish(ctx, own)
 	if len(words) != len(own) {
 		// Nobody can tell which word is whose, so the broker may have each of them.
-		err := fmt.Errorf("outbox: publisher of transport %q returned %d results for %d messages", transport, len(words), len(own))
+		err := fmt.Errorf("transport %q: %w", transport, wrongLength(len(words), len(own)))
 		return slices.Repeat([]Result{Failed(Unknown(err))}, len(part))
 	}
 	return words

@@ -28,7 +28,8 @@ func TestMux(t *testing.T) {
 		if !results[0].Accepted() || !results[2].Accepted() || !errors.Is(results[1].Err(), refused) {
 			t.Errorf("got %v", results)
 		}
-		if err := results[3].Err(); !errors.Is(err, outbox.ErrUnknownTransport) || outbox.ClassOf(err) != outbox.ClassUnavailable {
+		err := results[3].Err()
+		if !errors.Is(err, outbox.ErrUnknownTransport) || outbox.ClassOf(err) != outbox.ClassUnavailable {
 			t.Errorf("unknown transport: got %v, want it to wait", err)
 		}
 	})

@@ -25,7 +25,8 @@ func waves(claimed []*Claimed, mode Mode, keyOrdered bool) (wave []int, n int) {
 	return wave, n + 1
 }
 
-// sameDestination: a publisher keeps a key in order within one topic only, because topics are independent of one another.
+// sameDestination: a publisher keeps a key in order within one topic only, because topics are independent of one
+// another.
 func sameDestination(a, b *Claimed) bool {
 	return a.Topic == b.Topic && a.Transport == b.Transport
 }

@@ -25,7 +25,8 @@ type Policy struct {
 	MaxAttempts int
 	// MaxHandovers bounds hand-overs of any outcome, outages included. Defaults to no bound.
 	MaxHandovers int
-	// MinBackoff is the wait after the first failure; it doubles with each further one. 1 ms to 60 s. Defaults to 250 ms.
+	// MinBackoff is the wait after the first failure; it doubles with each further one. 1 ms to 60 s. Defaults to 250
+	// ms.
 	MinBackoff time.Duration
 	// MaxBackoff bounds the wait, at most an hour. Defaults to 5 minutes.
 	MaxBackoff time.Duration

@@ -18,8 +18,8 @@ type EnqueueConfig struct {
 }
 
 // Prepare checks messages against the bounds of this package and returns the copies that a store is to write, with
-// every default filled in. Nothing of a caller's message is shared or changed, but for a zero ID, which is set once all have
-// passed. The error is a [*FieldError] that names the field and the bound. It is for authors of stores.
+// every default filled in. Nothing of a caller's message is shared or changed, but for a zero ID, which is set once
+// all have passed. The error is a [*FieldError] that names the field and the bound. It is for authors of stores.
 func Prepare(ctx context.Context, config EnqueueConfig, messages ...*Message) ([]*Message, error) {
 	copies := make([]*Message, len(messages))
 	for i, m := range messages {

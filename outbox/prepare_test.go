@@ -140,7 +140,8 @@ func TestPrepare(t *testing.T) {
 func TestWireHeaders(t *testing.T) {
 	t.Parallel()
 	m := message("k", "")
-	m.ID, m.Version, m.ContentType, m.Tenant = uuid.MustParse("0190a5b2-0000-7000-8000-000000000001"), 2, "application/json", "acme"
+	m.ID, m.Version = uuid.MustParse("0190a5b2-0000-7000-8000-000000000001"), 2
+	m.ContentType, m.Tenant = "application/json", "acme"
 	m.Headers = []outbox.Header{{Name: "b", Value: "1"}, {Name: "Type", Value: "stolen"}, {Name: "b", Value: "2"}}
 	want := []outbox.Header{
 		{Name: "_watermill_message_uuid", Value: "0190a5b2-0000-7000-8000-000000000001"},

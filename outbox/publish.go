@@ -26,14 +26,12 @@ func (w *worker) publish(ctx context.Context, g grip, claim Claim) ([]Outcome, e
 	return outcomes, nil
 }
 
-// publishWaves leaves the zero Result to messages behind a failed one of their key, and to all that are left when ctx ends.
+// publishWaves leaves the zero Result to messages behind a failed one of their key, and to all that are left when
+// ctx ends.
 func (w *worker) publishWaves(ctx context.Context, claimed []*Claimed, results []Result) error {
 	wave, n := waves(claimed, w.config.Mode, w.keyOrdered)
 	failed := make(map[string]bool)
-	for now := range n {
-		if ctx.Err() != nil {
-			return nil
-		}
+	for now := 0; now < n && ctx.Err() == nil; now++ {
 		var at []int
 		var messages []*Message
 		for i, c := range claimed {
@@ -63,11 +61,15 @@ func (w *worker) call(messages []*Message) ([]Result, error) {
 	started := time.Now()
 	results := w.publisher.Publish(w.hard, messages)
 	if len(results) != len(messages) {
-		return nil, fmt.Errorf("outbox: publisher returned %d results for %d messages", len(results), len(messages))
+		return nil, wrongLength(len(results), len(messages))
 	}
 	longest := w.config.MaxPublishDuration
 	if took := time.Since(started); longest > 0 && took > longest && w.hard.Err() == nil {
 		return nil, fmt.Errorf("outbox: publisher took %v, MaxPublishDuration is %v", took, longest)
 	}
 	return results, nil
+}
+
+func wrongLength(results, messages int) error {
+	return fmt.Errorf("outbox: publisher returned %d results for %d messages", results, messages)
 }

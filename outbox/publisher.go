@@ -40,7 +40,8 @@ type Publisher interface {
 }
 
 // KeyOrderer is implemented by a publisher that can promise: in one call, the accepted messages of a topic and key
-// are a prefix of those given. The relay then hands it whole claims; other publishers get one message of a key at a time.
+// are a prefix of those given. The relay then hands it whole claims; other publishers get one message of a key at a
+// time.
 type KeyOrderer interface {
 	KeyOrdered() bool
 }

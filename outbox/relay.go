@@ -38,8 +38,8 @@ func NewRelay(store Store, publisher Publisher, config RelayConfig) (*Relay, err
 }
 
 // Run relays until ctx ends, then finishes the calls in hand, settles them, gives up its lanes and returns nil. What
-// takes longer than StopTimeout is left to lapse, which is an error. Errors of the database and of the broker never end it;
-// an [*ExhaustedError], and a store or publisher that breaks its contract, do.
+// takes longer than StopTimeout is left to lapse, which is an error. Errors of the database and of the broker never
+// end it; an [*ExhaustedError], and a store or publisher that breaks its contract, do.
 func (r *Relay) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return errRanBefore
@@ -67,7 +67,7 @@ func (r *Relay) runSession(ctx, hard context.Context, b *breaker) error {
 	defer stopWork(nil)
 	keep, stopKeep := context.WithCancel(hard)
 	defer stopKeep()
-	d := r.newDispatcher(t, hard, b)
+	d := r.newDispatcher(hard, t, b)
 
 	var wg sync.WaitGroup
 	wg.Go(func() { stopWork(t.keep(keep)) })
@@ -101,7 +101,7 @@ func (t *tenure) end(ctx, hard context.Context, err error) error {
 	return err
 }
 
-func (r *Relay) newDispatcher(t *tenure, hard context.Context, b *breaker) *dispatcher {
+func (r *Relay) newDispatcher(hard context.Context, t *tenure, b *breaker) *dispatcher {
 	d := &dispatcher{tenure: t, news: newBell()}
 	for n := range r.config.Workers {
 		d.workers = append(d.workers, &worker{

@@ -21,8 +21,8 @@ var (
 	schedulesFlag = flag.Int("schedules", 1000, "how many schedules to simulate")
 )
 
-// TestSimulation runs relays, writers and a broker in virtual time under faults that a seed decides, and holds what the
-// broker saw against what was committed.
+// TestSimulation runs relays, writers and a broker in virtual time under faults that a seed decides, and holds what
+// the broker saw against what was committed.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	if *seedFlag != 0 {
@@ -295,7 +295,7 @@ func (p *wire) send(m *outbox.Message, down bool) outbox.Result {
 	case p.chance(40): // the confirm is lost
 		p.accept(m)
 		return outbox.Failed(outbox.Unknown(errFault))
-	case p.chance(40): // and here the message, or it comes late
+	case p.chance(45): // and here the message, or it comes late
 		time.AfterFunc(p.upTo(time.Minute), func() { p.accept(m) })
 		return outbox.Failed(outbox.Unknown(errFault))
 	}

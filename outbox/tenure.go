@@ -150,7 +150,7 @@ func (t *tenure) draining() []int {
 	return lanes
 }
 
-// renewLoop keeps the lease alive beside a round of acquiring that hangs. A store that cannot renew lives by its rounds.
+// renewLoop keeps the lease alive beside a round that hangs. A store that cannot renew lives by its rounds.
 func (t *tenure) renewLoop(ctx context.Context) error {
 	renewer, ok := t.store.(LaneRenewer)
 	if !ok {

@@ -32,8 +32,10 @@ const (
 	maxStoreBackoff = 5 * time.Second
 )
 
-// persist calls fn until it returns nil or an error that ends it, or until ctx ends; failed is told of each other error.
-func persist(ctx context.Context, jitter *rand.Rand, fn func(context.Context) error, final func(error) bool, failed func(error)) error {
+// persist calls fn until it returns nil or a final error, or until ctx ends; failed is told of each other error.
+func persist(
+	ctx context.Context, jitter *rand.Rand, fn func(context.Context) error, final func(error) bool, failed func(error),
+) error {
 	for n := 1; ; n++ {
 		err := fn(ctx)
 		if err == nil || final(err) {

@@ -22,7 +22,8 @@ const (
 var reserved = []string{HeaderID, HeaderType, HeaderVersion, HeaderTenant, HeaderContentType, HeaderCreatedAt}
 
 // WireHeaders returns the headers that go out with m on any broker: first those of its fields, then its own in their
-// order. A reserved name among its own, which Enqueue refuses, gives way to the field. It is for authors of publishers.
+// order. A reserved name among its own, which Enqueue refuses, gives way to the field. It is for authors of
+// publishers.
 func WireHeaders(m *Message) []Header {
 	hs := make([]Header, 0, len(reserved)+len(m.Headers))
 	hs = append(hs,

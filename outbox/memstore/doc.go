@@ -6,5 +6,6 @@
 //		return store.Enqueue(ctx, message)
 //	})
 //
-// It keeps every rule that a database must keep, and loses everything when the process ends. Its clock is the process's.
+// It keeps every rule that a database must keep, and loses everything when the process ends. Its clock is the
+// process's.
 package memstore

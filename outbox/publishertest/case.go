@@ -16,8 +16,8 @@ type Subject struct {
 	Missing string
 	// Poison makes a message to topic that the broker or the publisher refuses for its own sake. Nil if there is none.
 	Poison func(topic string) *outbox.Message
-	// Read returns what topic holds in the order of acceptance, once it holds at least n messages; it fails the test when
-	// that takes longer than 20 seconds.
+	// Read returns what topic holds in the order of acceptance, once it holds at least n messages; it fails the test
+	// when that takes longer than 20 seconds.
 	Read func(t *testing.T, topic string, n int) []Received
 	// LosesNil says that the broker's protocol cannot tell a nil payload from an empty one.
 	LosesNil bool

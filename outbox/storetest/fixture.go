@@ -108,7 +108,8 @@ func (s *session) claim(change ...func(*outbox.ClaimRequest)) outbox.Claim {
 		s.Fatalf("claim: %v", err)
 	}
 	if claim.Token != r.Token || claim.Session != r.Session || claim.Worker != r.Worker {
-		s.Fatalf("claim: got token, session and worker %v, %v, %v; want those of the request", claim.Token, claim.Session, claim.Worker)
+		s.Fatalf("claim: got %v, %v, %v; want token, session and worker of the request",
+			claim.Token, claim.Session, claim.Worker)
 	}
 	return claim
 }
@@ -126,6 +127,15 @@ func (s *session) settleEach(c outbox.Claim, judge func(*outbox.Claimed) outbox.
 		s.Fatalf("settle: %v", err)
 	}
 	return n
+}
+
+// wantLost tries to settle a claim whose token must be gone.
+func (s *session) wantLost(c outbox.Claim) {
+	s.Helper()
+	all := outcomes(c, func(*outbox.Claimed) outbox.Outcome { return delivered })
+	if _, err := s.Store.Settle(s.Context(), c, all); !errors.Is(err, outbox.ErrClaimLost) {
+		s.Errorf("settle of a claim that is gone: got %v, want ErrClaimLost", err)
+	}
 }
 
 func outcomes(c outbox.Claim, judge func(*outbox.Claimed) outbox.Outcome) []outbox.Outcome {

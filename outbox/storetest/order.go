@@ -59,8 +59,9 @@ var orderCases = []Case{
 		Check: func(f *Fixture) {
 			a := f.join(long)
 			f.putAll("a", "1", "2", "3")
+			due := map[string]time.Duration{"1": 300 * time.Millisecond, "2": 0, "3": 100 * time.Millisecond}
 			a.settleEach(a.claim(), func(m *outbox.Claimed) outbox.Outcome {
-				return failed(outbox.Retry, map[string]time.Duration{"1": 300 * time.Millisecond, "2": 0, "3": 100 * time.Millisecond}[string(m.Payload)])
+				return failed(outbox.Retry, due[string(m.Payload)])
 			})
 			var got []string
 			f.eventually("delivering all three", func() bool { got = append(got, a.drain()...); return len(got) == 3 })
@@ -138,7 +139,8 @@ func checkLateCommit(f *Fixture) {
 	f.want("order", got, []string{"1", "2"})
 }
 
-// SingleWriter is implemented by stores whose database lets one transaction write at a time, so that none can commit late.
+// SingleWriter is implemented by stores whose database lets one transaction write at a time, so that none commits
+// late.
 type SingleWriter interface{ SingleWriter() bool }
 
 func canWriteBeside(f *Fixture) bool {

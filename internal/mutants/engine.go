@@ -1,0 +1,21 @@
+package mutants
+
+const (
+	relayTest  = "./outbox#"
+	simulation = relayTest + "TestSimulation"
+)
+
+// Engine breaks the relay.
+func Engine() []Mutant {
+	return []Mutant{
+		{"a key's messages go out together", "outbox/order.go", "wave[i]++", "_ = i", relayTest + "TestRelay_order/hands_one_message_of_a_key_at_a_time"},
+		{"a changed topic is no cut", "outbox/order.go", "!keyOrdered || !sameDestination(claimed[j], c)", "!keyOrdered", relayTest + "TestRelay_order/cuts_a_claim_where_a_key_changes_its_topic"},
+		{"a failed message does not stop its key", "outbox/publish.go", "failed[key] = true", "failed[key] = false", simulation},
+		{"what was never handed over is delivered", "outbox/outcome.go", "return o // never handed over: Release", "o.Verdict = Delivered; return o", simulation},
+		{"an outage is a failure", "outbox/outcome.go", "o.Verdict, o.RetryIn = Defer, p.backoff(c.Attempts+1, maxUnavailableBackoff, jitter)", "o.Verdict, o.RetryIn = ParkKey, 0", relayTest + "TestRelay/parks_nothing_in_a_long_outage"},
+		{"the breaker never opens", "outbox/breaker.go", "case b.failed == 0:", "case true:", relayTest + "TestRelay/parks_nothing_in_a_long_outage"},
+		{"a stop frees no lanes", "outbox/relay.go", "t.release(hard)", "_ = hard", relayTest + "TestRelay_several/a_stop_in_the_middle"},
+		{"a commit wakes nobody", "outbox/relay.go", "d.news.ring()", "_ = lanes", relayTest + "TestRelay/takes_a_single_message_at_once"},
+		{"exhaustion is ignored", "outbox/outcome.go", "if c.Failures+1 >= p.MaxAttempts {", "if false {", relayTest + "TestRelay/parks_a_message_for_good_after_its_last_attempt"},
+	}
+}
