@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/glebarez/sqlite"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/postroom/postroom/gormstore"
+)
+
+// maxConnections leaves room for several processes on one PostgreSQL.
+const maxConnections = 20
+
+// SQLite has one writer at a time, so a transaction asks to write when it begins and waits for its turn.
+const sqliteOptions = "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_txlock=immediate"
+
+type database struct {
+	*gorm.DB
+	name string // for people: no credentials
+	temp string // a directory that ends with the process
+}
+
+// openDatabase connects and brings the tables up to date: the outbox's, and where orders are taken the shop's own.
+func openDatabase(ctx context.Context, c config) (_ *database, err error) {
+	dialector, db, err := chooseDatabase(c.databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open the database: %w", err), db.close())
+		}
+	}()
+	if db.DB, err = gorm.Open(dialector, &gorm.Config{Logger: logger.Discard, TranslateError: true}); err != nil {
+		return nil, err
+	}
+	pool, err := db.DB.DB()
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(maxConnections)
+	pool.SetMaxIdleConns(maxConnections)
+	if err := gormstore.Migrate(ctx, db.DB, gormstore.MigrateConfig{}); err != nil {
+		return nil, err
+	}
+	if !c.api {
+		return db, nil
+	}
+	return db, db.WithContext(ctx).AutoMigrate(&Order{}, &Item{}, &Shipment{})
+}
+
+func chooseDatabase(url string) (gorm.Dialector, *database, error) {
+	scheme, rest, _ := strings.Cut(url, ":")
+	switch scheme {
+	case "postgres", "postgresql":
+		return postgres.Open(url), &database{name: "PostgreSQL"}, nil
+	case "sqlite":
+		return sqlite.Open(rest + sqliteOptions), &database{name: "SQLite " + rest}, nil
+	case "":
+		temp, err := os.MkdirTemp("", "orders-api-")
+		if err != nil {
+			return nil, nil, err
+		}
+		file := filepath.Join(temp, "orders.db")
+		return sqlite.Open(file + sqliteOptions), &database{name: "SQLite " + file, temp: temp}, nil
+	}
+	return nil, nil, errors.New("DATABASE_URL is of an unknown kind: use postgres://… or sqlite:FILE")
+}
+
+func (db *database) close() error {
+	var errs []error
+	if db.DB != nil {
+		pool, err := db.DB.DB()
+		if err == nil {
+			err = pool.Close()
+		}
+		errs = append(errs, err)
+	}
+	if db.temp != "" {
+		errs = append(errs, os.RemoveAll(db.temp))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,22 @@
+// Command orders-api is a small shop that shows the whole path of an event: an order and its OrderPlaced message are
+// written in one transaction, a relay publishes the message, and a shipping consumer receives it and writes a
+// shipment.
+//
+//	POST /orders               place an order: {"customer":"c-1","items":[{"sku":"book","quantity":2,"unit_price_cents":1999}]}
+//	GET  /orders/{id}          read it
+//	GET  /shipments/{order_id} 404 until the event has come the whole way, then the event's id
+//	GET  /healthz              whether the database answers
+//
+// Without any configuration it runs on a SQLite file and on a Kafka inside the process, both empty at each start.
+// Environment variables switch to real servers:
+//
+//	ADDR          where to listen, default 127.0.0.1:8080
+//	DATABASE_URL  postgres://… or sqlite:FILE
+//	BROKER_URL    kafka://host:port,host:port or amqp://…
+//	TOPIC         Kafka topic or RabbitMQ exchange, default orders; the consumer is TOPIC-shipping
+//	ROLE          all (default), api (HTTP and shipping) or relay (any number of them, beside an api)
+//	OUTBOX_LEASE  how long a crashed relay delays its messages, default 15s
+//
+// The program owns its topology: it creates the Kafka topic, or declares RabbitMQ's exchange, a quorum queue and the
+// binding between them. The library never does.
+package main

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/outbox"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	if err := run(ctx, os.Getenv, os.Stdout); err != nil {
+		slog.Error("orders-api ended", "error", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program: it wires everything, serves until ctx ends, and stops what it started.
+func run(ctx context.Context, getenv func(string) string, out io.Writer) (err error) {
+	config, err := readConfig(getenv)
+	if err != nil {
+		return err
+	}
+
+	db, err := openDatabase(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, db.close)
+	store, err := gormstore.Open(db.DB, gormstore.Config{StrictKeys: true}) // two orders of a customer lock nothing else
+	if err != nil {
+		return err
+	}
+
+	broker, err := openBroker(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, broker.close)
+
+	var parts []part // stopped from the last to the first
+	if config.relay {
+		relay, err := outbox.NewRelay(store, broker.publisher, outbox.RelayConfig{Lease: config.lease})
+		if err != nil {
+			return err
+		}
+		parts = append(parts, part{"relay", relay.Run})
+	}
+	if config.api {
+		router, err := newRouter(shipping{db.DB}, broker.subscriber, config)
+		if err != nil {
+			return err
+		}
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", config.addr)
+		if err != nil {
+			return err
+		}
+		parts = append(parts,
+			part{"shipping", router.Run},
+			part{"http", serveHTTP(listener, newHandler(db.DB, store, config))})
+		greet(out, listener.Addr(), db.name, broker.name)
+	} else {
+		fmt.Fprintf(out, "orders-api relays from %s to %s\n", db.name, broker.name)
+	}
+	return runParts(ctx, parts...)
+}
+
+// closing runs a deferred close and keeps its error.
+func closing(err *error, end func() error) { *err = errors.Join(*err, end()) }
+
+func greet(out io.Writer, addr net.Addr, database, broker string) {
+	fmt.Fprintf(out, `orders-api listens on http://%[1]s (%[2]s, %[3]s)
+Place an order and look for its shipment:
+  order=$(curl -s http://%[1]s/orders -d '{"customer":"c-1","items":[{"sku":"book","quantity":2,"unit_price_cents":1999}]}'); echo "$order"; sleep 1; curl -s http://%[1]s/shipments/$(echo "$order" | grep -o '[0-9a-f-]\{36\}')
+`, addr, database, broker)
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+// Shipment is written once for each event.
+type Shipment struct {
+	EventID   uuid.UUID `gorm:"type:uuid;primaryKey"     json:"event_id"`
+	OrderID   uuid.UUID `gorm:"type:uuid;not null;index" json:"order_id"`
+	CreatedAt time.Time `gorm:"not null"                 json:"-"`
+}
+
+const (
+	closeTimeout = 10 * time.Second
+	retryPause   = time.Second
+)
+
+// shipping is the consumer, which knows orders from their events only.
+type shipping struct{ db *gorm.DB }
+
+// newRouter returns a Watermill router that feeds shipping.
+func newRouter(s shipping, subscriber message.Subscriber, c config) (*message.Router, error) {
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: closeTimeout}, watermillLogger())
+	if err != nil {
+		return nil, err
+	}
+	router.AddMiddleware(pauseAfterError)
+	router.AddConsumerHandler("shipping", c.topic, subscriber, s.handle)
+	return router, nil
+}
+
+// pauseAfterError keeps a message that failed from coming back at once, and again.
+func pauseAfterError(next message.HandlerFunc) message.HandlerFunc {
+	return func(m *message.Message) ([]*message.Message, error) {
+		produced, err := next(m)
+		if err != nil {
+			pause := time.NewTimer(retryPause)
+			defer pause.Stop()
+			select {
+			case <-m.Context().Done():
+			case <-pause.C:
+			}
+		}
+		return produced, err
+	}
+}
+
+// handle ships an order, once for each event id however often the event comes. An error brings the message back.
+func (s shipping) handle(m *message.Message) error {
+	if m.Metadata.Get(outbox.HeaderType) != orderPlaced {
+		return nil
+	}
+	id, err := uuid.Parse(m.UUID)
+	if err != nil {
+		return drop(m, err)
+	}
+	var event orderPlacedEvent
+	if err := json.Unmarshal(m.Payload, &event); err != nil {
+		return drop(m, err)
+	}
+	return s.ship(m, Shipment{EventID: id, OrderID: event.OrderID})
+}
+
+// ship writes the shipment in a transaction of its own, in which a real shop would do the rest of the work too.
+func (s shipping) ship(m *message.Message, shipment Shipment) error {
+	return s.db.WithContext(m.Context()).Transaction(func(tx *gorm.DB) error {
+		seen := clause.OnConflict{Columns: []clause.Column{{Name: "event_id"}}, DoNothing: true}
+		created := tx.Clauses(seen).Create(&shipment)
+		if created.Error != nil || created.RowsAffected == 0 {
+			return created.Error
+		}
+		return nil
+	})
+}
+
+// drop gives up on a message that will never be readable.
+func drop(m *message.Message, err error) error {
+	slog.Error("shipping dropped a message", "message", m.UUID, "error", err)
+	return nil
+}
+
+func (s shipping) get(w http.ResponseWriter, r *http.Request) error {
+	var shipment Shipment
+	if err := findByID(s.db, r, "order_id", "order_id", &shipment); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, shipment)
+}
