@@ -70,7 +70,28 @@ func realTopic(t testing.TB, partitions int32, configs map[string]string) string
 			t.Errorf("delete topic %s: %v", topic, err)
 		}
 	})
+	awaitTopic(t, admin, topic)
 	return topic
+}
+
+// awaitTopic waits until the broker has heard of a topic that the controller has created.
+func awaitTopic(t testing.TB, admin *kadm.Client, topic string) {
+	t.Helper()
+	ctx := within(t, patience)
+	for {
+		configs, err := admin.DescribeTopicConfigs(ctx, topic)
+		if err != nil {
+			t.Fatalf("describe topic %s: %v", topic, err)
+		}
+		if configs[0].Err == nil {
+			return
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("describe topic %s: %v", topic, configs[0].Err)
+		}
+	}
 }
 
 func dial(t testing.TB, brokers []string, opts ...kgo.Opt) *kgo.Client {

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,7 +18,12 @@ const (
 	maxAge = 12 * time.Hour
 	// breakOffTime bounds the wait for the answers of a client that is closed under its sends.
 	breakOffTime = 2 * time.Second
+	// reasonTime bounds the question why no broker could be reached.
+	reasonTime = 500 * time.Millisecond
 )
+
+// errNoAnswer is the outcome of a record that was given up on.
+var errNoAnswer = errors.New("no answer in time")
 
 // client is a producer that one call of Publish has to itself.
 type client struct {
@@ -60,13 +66,17 @@ func (c *client) send(ctx, late context.Context, records []*kgo.Record) []error 
 	for i, r := range records {
 		c.kafka.Produce(handOver, r, func(_ *kgo.Record, err error) { f.land(i, err) })
 	}
-	if c.place(ctx, f) {
+	why := errNoAnswer
+	switch {
+	case !c.place(ctx, f):
+		why = c.reason(ctx)
+	default:
 		_ = c.kafka.Flush(late) // its only error is late's end, and what that means is seen below
 	}
 	if !f.landed() {
 		c.breakOff(f)
 	}
-	return f.answers()
+	return f.answers(why)
 }
 
 // place waits until every record lies in a partition's batch or has failed, and reports whether the flush may begin.
@@ -110,6 +120,19 @@ func (c *client) loaded(topic string) bool {
 		}
 	}
 	return false
+}
+
+// reason asks why the client could not learn where its topics are. Nobody waits for the answer when the caller has left.
+func (c *client) reason(ctx context.Context) error {
+	if ctx.Err() == nil || ended(ctx) {
+		return errNoAnswer
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reasonTime)
+	defer cancel()
+	if err := c.kafka.Ping(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errTimeout, err)
+	}
+	return errTimeout
 }
 
 // breakOff closes the client, which fails what it still has, and waits a little for it to say so.

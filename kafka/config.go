@@ -28,7 +28,7 @@ type Config struct {
 	// MaxMessageBytes bounds a record before compression, its headers and a batch's 65 bytes included; 1 KiB to 64 MiB. A
 	// larger message is Permanent. Raise it together with the topics' max.message.bytes. Defaults to 1 000 012.
 	MaxMessageBytes int
-	// DeliveryTimeout bounds a call of Publish, which returns at most 4 s later; 100 ms to 10 min. Defaults to 10 s.
+	// DeliveryTimeout bounds a call of Publish, which returns at most 4 s later; 1 s to 10 min. Defaults to 10 s.
 	DeliveryTimeout time.Duration
 	// RequestTimeout is how long a broker may take to replicate a batch; 100 ms to 10 min. Defaults to 5 s.
 	RequestTimeout time.Duration
@@ -74,14 +74,14 @@ func (c Config) check() error {
 		}
 	}
 	for _, f := range []struct {
-		name     string
-		got, top time.Duration
+		name          string
+		got, low, top time.Duration
 	}{
-		{"DeliveryTimeout", c.DeliveryTimeout, 10 * time.Minute},
-		{"RequestTimeout", c.RequestTimeout, 10 * time.Minute},
-		{"NetworkTimeout", c.NetworkTimeout, 15 * time.Minute},
+		{"DeliveryTimeout", c.DeliveryTimeout, time.Second, 10 * time.Minute},
+		{"RequestTimeout", c.RequestTimeout, 100 * time.Millisecond, 10 * time.Minute},
+		{"NetworkTimeout", c.NetworkTimeout, 100 * time.Millisecond, 15 * time.Minute},
 	} {
-		if err := checkDuration(f.name, f.got, 100*time.Millisecond, f.top); err != nil {
+		if err := checkDuration(f.name, f.got, f.low, f.top); err != nil {
 			return err
 		}
 	}

@@ -2,12 +2,14 @@ package kafka
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-var errOpen = errors.New("no answer in time")
+// errOpen stands for an answer that has not come yet.
+var errOpen = errors.New("open")
 
 // flight is one hand-over to the client: which of its records have an answer, and which one.
 type flight struct {
@@ -43,11 +45,18 @@ func (f *flight) landed() bool {
 	return f.open == 0
 }
 
-// answers returns the errors by record. An answer that comes later changes nothing.
-func (f *flight) answers() []error {
+// answers returns the errors by record; those without an answer of the broker's get given as theirs. An answer that
+// comes later changes nothing.
+func (f *flight) answers(given error) []error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]error(nil), f.errs...)
+	errs := slices.Clone(f.errs)
+	for i, err := range errs {
+		if err == errOpen || errors.Is(err, kgo.ErrClientClosed) { //nolint:errorlint // never wrapped
+			errs[i] = given
+		}
+	}
+	return errs
 }
 
 // torn reports whether some records of a topic have an answer and others do not. Before anything was sent that means

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	limitsAge     = 5 * time.Minute // how long an answer, or the lack of one, is believed
-	limitsTimeout = 2 * time.Second
+	knownAge   = 5 * time.Minute  // how long an answer is believed
+	unknownAge = 15 * time.Second // how soon a question is repeated that got none
 )
 
 // limits knows how large a batch each topic takes. It only shapes batches: whether a message is too large is for the
 // broker to say, so neither an old answer nor a missing right to ask costs more than a batch that is sent twice.
 type limits struct {
-	max int // of the client
+	max  int           // of the client
+	wait time.Duration // for an answer
 
 	mu     sync.Mutex
 	topics map[string]topicLimit
@@ -29,7 +30,9 @@ type topicLimit struct {
 	until time.Time
 }
 
-func newLimits(most int) *limits { return &limits{max: most, topics: make(map[string]topicLimit)} }
+func newLimits(most int, wait time.Duration) *limits {
+	return &limits{max: most, wait: wait, topics: make(map[string]topicLimit)}
+}
 
 // batch is the size, in bytes, of the largest batch for topic.
 func (l *limits) batch(topic string) int {
@@ -52,14 +55,20 @@ func (l *limits) learn(ctx context.Context, k *kgo.Client, topics []string) {
 	if len(missing) == 0 {
 		return
 	}
-	answers := describe(ctx, k, missing)
+	asking, cancel := context.WithTimeout(ctx, l.wait)
+	defer cancel()
+	answers := describe(asking, k, missing)
 	if ctx.Err() != nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range missing {
-		l.topics[t] = topicLimit{answers[t], time.Now().Add(limitsAge)}
+		age := knownAge
+		if answers[t] == 0 {
+			age = unknownAge
+		}
+		l.topics[t] = topicLimit{answers[t], time.Now().Add(age)}
 	}
 }
 
@@ -92,8 +101,6 @@ func describe(ctx context.Context, k *kgo.Client, topics []string) map[string]in
 		r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, t, []string{name}
 		request.Resources = append(request.Resources, r)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limitsTimeout)
-	defer cancel()
 	response, err := request.RequestWith(ctx, k)
 	if err != nil {
 		return nil

@@ -47,7 +47,11 @@ func Open(config Config) (*Publisher, error) {
 		first.spent = true
 		return nil, err
 	}
-	return &Publisher{pool: pool, limits: newLimits(config.MaxMessageBytes), timeout: config.DeliveryTimeout}, nil
+	return &Publisher{
+		pool:    pool,
+		limits:  newLimits(config.MaxMessageBytes, config.DeliveryTimeout/8),
+		timeout: config.DeliveryTimeout,
+	}, nil
 }
 
 // KeyOrdered is true: in one call, the accepted messages of a key are a prefix of those given.

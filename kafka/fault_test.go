@@ -1,0 +1,386 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/kafka"
+	"github.com/postroom/postroom/outbox"
+)
+
+// hasty gives up early, so that tests of time-outs are short.
+func hasty(brokers []string) kafka.Config {
+	return kafka.Config{
+		Brokers: brokers, DeliveryTimeout: time.Second, RequestTimeout: 500 * time.Millisecond, NetworkTimeout: 200 * time.Millisecond,
+	}
+}
+
+// longest is what Publish and Close may take beyond the end of their time.
+const longest = 4 * time.Second
+
+func wantWithin(t *testing.T, started time.Time, d time.Duration) {
+	t.Helper()
+	if took := time.Since(started); took > d {
+		t.Errorf("took %v, want at most %v", took, d)
+	}
+}
+
+// freeze has the cluster read requests and answer none until the returned function is called.
+func freeze(cluster *kfake.Cluster) (thaw func()) {
+	frozen := make(chan struct{})
+	cluster.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		cluster.SleepControl(func() { <-frozen })
+		return nil, nil, false
+	})
+	return sync.OnceFunc(func() { close(frozen) })
+}
+
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+
+	t.Run("fails_alone_and_nothing_of_its_key_passes", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs(), MaxMessageBytes: 2000})
+		messages := []*outbox.Message{
+			message("a", "k", 1), large("a", "k", 3000), message("a", "k", 3), message("a", "l", 4), large("a", "", 3000), message("a", "", 6),
+		}
+		results := p.Publish(within(t, patience), messages)
+		wantClass(t, results[1], outbox.ClassPermanent)
+		wantZero(t, results[2])
+		wantClass(t, results[4], outbox.ClassPermanent)
+		wantAllAccepted(t, []outbox.Result{results[0], results[3], results[5]})
+		if text := results[1].Err().Error(); !strings.Contains(text, "3183 bytes") || !strings.Contains(text, "2000") {
+			t.Errorf("error = %q, want it to name the size and the limit", text)
+		}
+		if got := len(logs(t, cluster.ListenAddrs(), "a")); got != 3 {
+			t.Errorf("the log holds %d records, want 3", got)
+		}
+	})
+
+	t.Run("for_the_topic_alone_is_found_among_the_innocent", func(t *testing.T) {
+		t.Parallel()
+		brokers, topic := testservices.Kafka(t), realTopic(t, 4, map[string]string{"max.message.bytes": "25000"})
+		p := open(t, kafka.Config{Brokers: brokers, Compression: []kgo.CompressionCodec{kgo.NoCompression()}})
+		messages := keyed(topic, 500, 500)
+		messages[250] = large(topic, messages[250].Key, 27_000)
+		results := p.Publish(within(t, patience), messages)
+		wantClass(t, results[250], outbox.ClassPermanent)
+		if text := results[250].Err().Error(); !strings.Contains(text, "max.message.bytes is 25000") {
+			t.Errorf("error = %q, want it to name the topic's limit", text)
+		}
+		if got := accepted(results); got != 499 {
+			t.Errorf("%d accepted, want all 499 others", got)
+		}
+	})
+
+	t.Run("is_not_a_message_that_fits_when_compressed", func(t *testing.T) {
+		t.Parallel()
+		brokers, topic := testservices.Kafka(t), realTopic(t, 4, map[string]string{"max.message.bytes": "25000"})
+		p := open(t, kafka.Config{Brokers: brokers})
+		wantAllAccepted(t, p.Publish(within(t, patience), []*outbox.Message{
+			message(topic, "k", 1), large(topic, "k", 100_000), message(topic, "k", 3),
+		}))
+	})
+
+	t.Run("costs_no_innocent_message_when_the_limit_may_not_be_asked_for", func(t *testing.T) {
+		t.Parallel()
+		brokers, topic := testservices.Kafka(t), realTopic(t, 4, map[string]string{"max.message.bytes": "25000"})
+		versions := kversion.Stable()
+		versions.SetMaxKeyVersion(int16(kmsg.DescribeConfigs), -1)
+		p := open(t, kafka.Config{
+			Brokers: brokers, Compression: []kgo.CompressionCodec{kgo.NoCompression()},
+			ClientOptions: []kgo.Opt{kgo.MaxVersions(versions)},
+		})
+		messages := keyed(topic, 100, 450)
+		for range 50 {
+			messages = append(messages, message(topic, "", 0))
+		}
+		wantAllAccepted(t, p.Publish(within(t, patience), messages))
+	})
+}
+
+func TestTopic(t *testing.T) {
+	t.Parallel()
+
+	t.Run("that_is_missing_fails_alone_and_delays_others_little", func(t *testing.T) {
+		t.Parallel()
+		brokers, topic := testservices.Kafka(t), realTopic(t, 4, nil)
+		missing := testservices.Name("missing")
+		p := open(t, kafka.Config{Brokers: brokers})
+		messages := keyed(topic, 50, 200)
+		messages = slices.Insert(messages, 100, message(missing, "k", 1), message(missing, "k", 2), message(missing, "", 3))
+		for range 3 { // on a new client, and on one that has met the topic
+			started := time.Now()
+			results := p.Publish(within(t, patience), messages)
+			wantWithin(t, started, 2*time.Second)
+			if got := accepted(results); got != 200 {
+				t.Errorf("%d accepted, want the 200 of the topic that exists", got)
+			}
+			for _, r := range results[100:103] {
+				wantClass(t, r, outbox.ClassRetryAfter)
+				if !errors.Is(r.Err(), kerr.UnknownTopicOrPartition) || !strings.Contains(r.Err().Error(), missing) {
+					t.Errorf("error = %v, want that topic %s is unknown", r.Err(), missing)
+				}
+			}
+		}
+	})
+
+	t.Run("that_is_created_later_takes_messages_then", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t)
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		wantClass(t, p.Publish(within(t, patience), keyed("late", 1, 1))[0], outbox.ClassRetryAfter)
+		if err := cluster.CreateTopic("late", 3, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("late", 10, 100)))
+	})
+
+	t.Run("that_was_deleted_and_created_again_takes_messages_again", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+		if err := errors.Join(cluster.DeleteTopic("a"), cluster.CreateTopic("a", 4, nil)); err != nil {
+			t.Fatal(err)
+		}
+		messages := keyed("a", 10, 100)
+		deadline := time.Now().Add(patience)
+		for {
+			results := p.Publish(within(t, patience), messages)
+			if accepted(results) == len(messages) {
+				break
+			}
+			for _, r := range results {
+				if r.Err() != nil {
+					wantClass(t, r, outbox.ClassRetryAfter)
+				}
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("still refused: %v", results[0].Err())
+			}
+		}
+		if got := len(logs(t, cluster.ListenAddrs(), "a")); got != 100 {
+			t.Errorf("the log holds %d records, want 100", got)
+		}
+	})
+
+	t.Run("that_is_forbidden_fails_alone", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a", "b")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "a", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		results := p.Publish(within(t, patience), []*outbox.Message{message("a", "k", 1), message("b", "l", 2), message("a", "m", 3)})
+		wantClass(t, results[0], outbox.ClassRetryAfter)
+		wantAllAccepted(t, results[1:2])
+		wantClass(t, results[2], outbox.ClassRetryAfter)
+	})
+
+	t.Run("that_no_broker_can_have_is_permanent", func(t *testing.T) {
+		t.Parallel()
+		p := open(t, kafka.Config{Brokers: testservices.Kafka(t)})
+		results := p.Publish(within(t, patience), []*outbox.Message{message("not a topic", "k", 1), message("", "l", 2)})
+		wantClass(t, results[0], outbox.ClassPermanent)
+		wantClass(t, results[1], outbox.ClassPermanent)
+	})
+}
+
+func TestBroker(t *testing.T) {
+	t.Parallel()
+
+	t.Run("that_is_away_is_unavailable_and_then_back", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, hasty([]string{"127.0.0.1:1"}))
+		started := time.Now()
+		results := p.Publish(within(t, patience), keyed("a", 10, 100))
+		wantWithin(t, started, time.Second+longest)
+		for _, r := range results {
+			wantClass(t, r, outbox.ClassUnavailable)
+		}
+		wantAllAccepted(t, open(t, hasty(cluster.ListenAddrs())).Publish(within(t, patience), keyed("a", 10, 100)))
+	})
+
+	t.Run("that_goes_away_between_calls_is_unknown_then_unavailable", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, hasty(cluster.ListenAddrs()))
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+		cluster.Close()
+		for _, r := range p.Publish(within(t, patience), keyed("a", 10, 100)) {
+			if class := outbox.ClassOf(r.Err()); class != outbox.ClassUnknown && class != outbox.ClassUnavailable {
+				t.Fatalf("class = %s (%v)", class, r.Err())
+			}
+		}
+		for _, r := range p.Publish(within(t, patience), keyed("a", 10, 100)) {
+			wantClass(t, r, outbox.ClassUnavailable)
+		}
+	})
+
+	t.Run("that_is_frozen_ends_the_call_in_time_as_unknown", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, hasty(cluster.ListenAddrs()))
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+		thaw := freeze(cluster)
+		t.Cleanup(thaw)
+		started := time.Now()
+		results := p.Publish(within(t, patience), keyed("a", 10, 100))
+		wantWithin(t, started, time.Second+longest)
+		for _, r := range results {
+			wantClass(t, r, outbox.ClassUnknown)
+		}
+		// A new client has nothing in flight: it does not even learn where the topic is.
+		for _, r := range p.Publish(within(t, patience), keyed("a", 10, 100)) {
+			wantClass(t, r, outbox.ClassUnavailable)
+		}
+		thaw()
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+	})
+
+	t.Run("that_does_not_answer_ends_a_long_call_at_its_first_flush", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		config := hasty(cluster.ListenAddrs())
+		config.MaxMessageBytes = 10_000
+		p := open(t, config)
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 300)))
+		t.Cleanup(freeze(cluster))
+		started := time.Now()
+		results := p.Publish(within(t, patience), keyed("a", 10, 300))
+		wantWithin(t, started, time.Second+longest)
+		wantClass(t, results[0], outbox.ClassUnknown)
+		wantZero(t, results[299])
+	})
+}
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+
+	t.Run("that_has_ended_hands_over_nothing", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		for _, r := range p.Publish(ctx, keyed("a", 10, 100)) {
+			wantZero(t, r)
+		}
+		if got := len(logs(t, cluster.ListenAddrs(), "a")); got != 0 {
+			t.Errorf("the log holds %d records", got)
+		}
+	})
+
+	t.Run("that_ends_lets_open_sends_be_answered", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+		ctx, cancel := context.WithCancel(context.Background())
+		cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			cancel()
+			return nil, nil, false
+		})
+		wantAllAccepted(t, p.Publish(ctx, keyed("a", 10, 100)))
+	})
+
+	t.Run("that_ends_gives_up_on_a_frozen_broker_soon", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+		t.Cleanup(freeze(cluster))
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		started := time.Now()
+		results := p.Publish(ctx, keyed("a", 10, 100))
+		wantWithin(t, started, longest)
+		for _, r := range results {
+			wantClass(t, r, outbox.ClassUnknown)
+		}
+	})
+
+	t.Run("that_ends_before_anything_left_gives_the_zero_result", func(t *testing.T) {
+		t.Parallel()
+		p := open(t, kafka.Config{Brokers: []string{"127.0.0.1:1"}})
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		started := time.Now()
+		results := p.Publish(ctx, keyed("a", 10, 100))
+		wantWithin(t, started, longest)
+		for _, r := range results {
+			wantZero(t, r)
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+
+	t.Run("may_be_repeated_and_refuses_later_calls", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+		if err := errors.Join(p.Close(), p.Close()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		wantClass(t, p.Publish(within(t, patience), keyed("a", 1, 1))[0], outbox.ClassUnavailable)
+	})
+
+	t.Run("ends_open_calls_on_a_frozen_broker_in_time", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+		asked := make(chan struct{}, 100)
+		cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			asked <- struct{}{}
+			return nil, nil, false
+		})
+		t.Cleanup(freeze(cluster))
+		ended := make(chan []outbox.Result, 4)
+		for range 4 {
+			go func() { ended <- p.Publish(context.Background(), keyed("a", 10, 100)) }()
+		}
+		started := time.Now()
+		if err := p.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		wantWithin(t, started, 5*time.Second)
+		for range 4 {
+			if got := accepted(<-ended); got != 0 {
+				t.Errorf("a frozen broker accepted %d", got)
+			}
+		}
+	})
+
+	t.Run("leaves_open_calls_the_answers_that_are_on_their_way", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		closed := make(chan error, 1)
+		cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			go func() { closed <- p.Close() }()
+			return nil, nil, false
+		})
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 1, 10)))
+		if err := <-closed; err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package kafka_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/kafka"
+	"github.com/postroom/postroom/outbox"
+)
+
+// slowHandOver pauses for 200 µs after every tenth record, as a garbage collection or a slow encoder would. Whatever is
+// sent meanwhile can be refused before the next record of its key is handed over.
+type slowHandOver struct{ n int }
+
+func (s *slowHandOver) OnProduceRecordBuffered(*kgo.Record) {
+	if s.n++; s.n%10 == 0 {
+		<-time.After(200 * time.Microsecond)
+	}
+}
+
+// published is one call of Publish and what came of it.
+type published struct {
+	messages []*outbox.Message
+	results  []outbox.Result
+}
+
+// publishSideBySide makes calls of Publish, workers at a time.
+func publishSideBySide(p *kafka.Publisher, t *testing.T, workers int, calls [][]*outbox.Message) []published {
+	t.Helper()
+	all := make([]published, len(calls))
+	next := make(chan int)
+	ctx := within(t, 5*time.Minute)
+	var work sync.WaitGroup
+	for range workers {
+		work.Go(func() {
+			for n := range next {
+				all[n] = published{calls[n], p.Publish(ctx, calls[n])}
+			}
+		})
+	}
+	for n := range calls {
+		next <- n
+	}
+	close(next)
+	work.Wait()
+	return all
+}
+
+// check holds calls against the log: what is accepted is there, and in each call what is there of a key is a prefix
+// of what was given, in that order. It returns how many were accepted.
+func check(t *testing.T, calls []published, log []*kgo.Record) int {
+	t.Helper()
+	type place struct {
+		topic  string
+		offset int64
+	}
+	at := make(map[string]place, len(log))
+	for _, r := range log {
+		id := header(r, outbox.HeaderID)
+		if _, again := at[id]; !again {
+			at[id] = place{r.Topic, r.Offset}
+		}
+	}
+	n := 0
+	for c, call := range calls {
+		n += accepted(call.results)
+		missing := make(map[string]int)
+		last := make(map[string]int64)
+		for i, m := range call.messages {
+			where, there := at[m.ID.String()]
+			if call.results[i].Accepted() && !there {
+				t.Errorf("call %d: message %d was accepted and is not in the log", c, i)
+			}
+			if m.Key == "" {
+				continue
+			}
+			if !there {
+				missing[m.Key] = i + 1
+				continue
+			}
+			if j := missing[m.Key]; j > 0 {
+				t.Errorf("call %d: the log holds message %d of key %s, but not message %d before it", c, i, m.Key, j-1)
+			}
+			chain := m.Key + " " + where.topic
+			if before, ok := last[chain]; ok && where.offset < before {
+				t.Errorf("call %d: message %d of key %s lies before an earlier one", c, i, m.Key)
+			}
+			last[chain] = where.offset
+		}
+	}
+	return n
+}
+
+func header(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// claims are calls of n messages of 20 keys; each key changes between the topics after three messages.
+func claims(calls, n int, topics ...string) [][]*outbox.Message {
+	all := make([][]*outbox.Message, calls)
+	for c := range all {
+		for i := range n {
+			key := fmt.Sprintf("key-%d", i%20)
+			all[c] = append(all[c], message(topics[i/60%len(topics)], key, i))
+		}
+	}
+	return all
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+
+	for _, answer := range []*kerr.Error{
+		// Not retried by the client.
+		kerr.MessageTooLarge, kerr.InvalidRecord, kerr.CorruptMessage, kerr.PolicyViolation, kerr.UnknownServerError,
+		kerr.InvalidTimestamp, kerr.TopicAuthorizationFailed,
+		// Retried.
+		kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend,
+		kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerEpoch, kerr.KafkaStorageError,
+		kerr.UnknownTopicOrPartition,
+	} {
+		t.Run("is_kept_through_"+answer.Message, func(t *testing.T) {
+			t.Parallel()
+			cluster := fake(t, "a", "b")
+			p := open(t, kafka.Config{
+				Brokers: cluster.ListenAddrs(), ClientOptions: []kgo.Opt{kgo.WithHooks(&slowHandOver{})},
+			})
+			faults := cluster.Fault(kfake.Fault{
+				Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{1, 3}, Err: answer, Count: -1,
+				When: func(kmsg.Request) bool { return rand.IntN(100) < 20 },
+			})
+			given := claims(20, 300, "a", "b")
+			if answer.Retriable {
+				given = given[:6] // each retry waits for new metadata
+			}
+			calls := publishSideBySide(p, t, 1, given)
+			faults.Remove()
+			n := check(t, calls, logs(t, cluster.ListenAddrs(), "a", "b"))
+			if faults.Hits() == 0 || n < len(given)*100 {
+				t.Errorf("%d of %d accepted after %d faults: too few to tell", n, len(given)*300, faults.Hits())
+			}
+		})
+	}
+
+	t.Run("is_kept_when_connections_are_killed", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a", "b")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			cluster.KeepControl()
+			if rand.IntN(10) == 0 {
+				return nil, fmt.Errorf("killed"), true
+			}
+			return nil, nil, false
+		})
+		check(t, publishSideBySide(p, t, 4, claims(40, 300, "a", "b")), logs(t, cluster.ListenAddrs(), "a", "b"))
+	})
+
+	t.Run("is_kept_when_leaders_move", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a", "b")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		stop, moved := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(moved)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(20 * time.Millisecond):
+					cluster.ShufflePartitionLeaders()
+				}
+			}
+		}()
+		calls := publishSideBySide(p, t, 4, claims(40, 300, "a", "b"))
+		close(stop)
+		<-moved
+		if n := check(t, calls, logs(t, cluster.ListenAddrs(), "a", "b")); n != 40*300 {
+			t.Errorf("%d of %d accepted", n, 40*300)
+		}
+	})
+
+	t.Run("is_kept_on_a_real_broker_that_refuses_some_records", func(t *testing.T) {
+		t.Parallel()
+		brokers := testservices.Kafka(t)
+		small := map[string]string{"max.message.bytes": "25000"}
+		a, b := realTopic(t, 4, small), realTopic(t, 4, nil)
+		p := open(t, kafka.Config{
+			Brokers: brokers, Compression: []kgo.CompressionCodec{kgo.NoCompression()},
+			ClientOptions: []kgo.Opt{kgo.WithHooks(&slowHandOver{})},
+		})
+		given := claims(40, 300, a, b)
+		poisons := 0
+		for c := range given {
+			i := rand.IntN(300)
+			if m := given[c][i]; m.Topic == a {
+				given[c][i] = large(a, m.Key, 27_000)
+				poisons++
+			}
+		}
+		calls := publishSideBySide(p, t, 1, given)
+		n := check(t, calls, logs(t, brokers, a, b))
+		if low := 40*300 - poisons*300/20; n < low {
+			t.Errorf("%d accepted, want at least %d: a refused record takes others with it than those of its key", n, low)
+		}
+		wantRefused(t, calls, poisons)
+	})
+
+	t.Run("is_kept_on_a_real_broker_by_calls_side_by_side", func(t *testing.T) {
+		t.Parallel()
+		brokers := testservices.Kafka(t)
+		a, b := realTopic(t, 4, map[string]string{"max.message.bytes": "25000"}), realTopic(t, 4, nil)
+		p := open(t, kafka.Config{Brokers: brokers, Compression: []kgo.CompressionCodec{kgo.NoCompression()}})
+		given := claims(80, 500, a, b)
+		for c := range given {
+			given[c][c] = large(given[c][c].Topic, given[c][c].Key, 27_000)
+		}
+		check(t, publishSideBySide(p, t, 4, given), logs(t, brokers, a, b))
+	})
+}
+
+// wantRefused wants n permanent failures, and the zero Result for what follows them under their keys.
+func wantRefused(t *testing.T, calls []published, n int) {
+	t.Helper()
+	permanent := 0
+	for c, call := range calls {
+		broken := make(map[string]bool)
+		for i, r := range call.results {
+			key := call.messages[i].Key
+			switch {
+			case broken[key]:
+				wantZero(t, r)
+			case !r.Accepted():
+				wantClass(t, r, outbox.ClassPermanent)
+				permanent++
+				broken[key] = true
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("in call %d", c)
+		}
+	}
+	if permanent != n {
+		t.Errorf("%d messages were refused, want %d", permanent, n)
+	}
+}
