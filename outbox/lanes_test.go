@@ -27,6 +27,7 @@ func TestShares(t *testing.T) {
 		{"F8", 4, "a b c", map[string]int{"a": 2, "b": 2}, map[string]int{"a": 2, "b": 1, "c": 1}},
 		{"F9_a_joiner_starves_nobody", 2, "a b x y", map[string]int{"x": 1, "y": 1}, map[string]int{"a": 0, "b": 0, "x": 1, "y": 1}},
 		{"F10_a_free_lane_goes_to_the_first_without", 2, "a b y", map[string]int{"y": 1}, map[string]int{"a": 1, "b": 0, "y": 1}},
+		{"F11_without_counts_a_joiner_would_take_one", 8, "p0 p1 p2 p3 p4 p5 p6 p7 p8", nil, map[string]int{"p0": 1, "p1": 1, "p2": 1, "p3": 1, "p4": 1, "p5": 1, "p6": 1, "p7": 1, "p8": 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -60,30 +60,34 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// runSession is one session: its lanes are kept for as long as its workers need them, and released after.
+// runSession is one session. Calls of store or publisher that do not come back in time are left behind, and so are
+// the session's lanes.
 func (r *Relay) runSession(ctx, hard context.Context, b *breaker) error {
+	done := make(chan error, 1)
+	go func() { done <- r.serve(ctx, hard, b) }()
+	select {
+	case err := <-done:
+		return err
+	case <-hard.Done():
+		return errStop
+	}
+}
+
+// serve keeps the lanes of a new session for as long as its workers need them, and releases them after.
+func (r *Relay) serve(ctx, hard context.Context, b *breaker) error {
 	t := newTenure(r.store, r.config)
 	work, stopWork := context.WithCancelCause(ctx)
-	defer stopWork(nil)
 	keep, stopKeep := context.WithCancel(hard)
-	defer stopKeep()
 	d := r.newDispatcher(hard, t, b)
 
 	var wg sync.WaitGroup
 	wg.Go(func() { stopWork(t.keep(keep)) })
 	wg.Go(func() { d.listen(work) })
-	done := make(chan error, 1)
-	go func() { done <- d.run(work) }()
-	select {
-	case err := <-done:
-		stopWork(nil)
-		stopKeep()
-		wg.Wait()
-		return t.end(ctx, hard, err)
-	case <-hard.Done(): // a publisher that does not come back is left behind, and so are its lanes
-		wg.Wait()
-		return errStop
-	}
+	err := d.run(work)
+	stopWork(nil)
+	stopKeep()
+	wg.Wait()
+	return t.end(ctx, hard, err)
 }
 
 // end releases the lanes of a session that has not ended by itself, and says whether run ended as it should.

@@ -19,8 +19,8 @@ type tenure struct {
 	config  RelayConfig
 	session uuid.UUID
 	log     *slog.Logger
-	changed *bell // rings when lanes were acquired
-	hurry   chan struct{}
+	changed *bell         // rings when lanes were acquired
+	hurry   chan struct{} // asks for a round at once
 
 	mu    sync.Mutex
 	held  []Lease
@@ -102,7 +102,11 @@ func (t *tenure) acquireLoop(ctx context.Context) error {
 		case err == nil:
 			failed = 0
 		}
-		if !sleep(ctx, next, t.hurry) {
+		hurry := t.hurry
+		if failed > 0 {
+			hurry = nil // nobody shortens the pause of a store that fails
+		}
+		if !sleep(ctx, next, hurry) {
 			return nil
 		}
 	}

@@ -28,7 +28,11 @@ type worker struct {
 func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
 	limit, leave := w.breaker.enter(ctx, w.config.Batch)
 	defer leave()
-	if ctx.Err() != nil || len(g.lanes) == 0 || !w.fresh(g) {
+	if ctx.Err() != nil || len(g.lanes) == 0 {
+		return 0, nil
+	}
+	if !w.fresh(g) {
+		w.reacquire()
 		return 0, nil
 	}
 	claim, err := w.claim(ctx, g, limit)

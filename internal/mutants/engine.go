@@ -16,6 +16,12 @@ func Engine() []Mutant {
 		{"the breaker never opens", "outbox/breaker.go", "case b.failed == 0:", "case true:", relayTest + "TestRelay/parks_nothing_in_a_long_outage"},
 		{"a stop frees no lanes", "outbox/relay.go", "t.release(hard)", "_ = hard", relayTest + "TestRelay_several/a_stop_in_the_middle"},
 		{"a commit wakes nobody", "outbox/relay.go", "d.news.ring()", "_ = lanes", relayTest + "TestRelay/takes_a_single_message_at_once"},
+		{"a late claim is published", "outbox/publish.go", "if w.fresh(g) {", "if true {", relayTest + "TestRelay_lease/T1_"},
+		{"a lease lives from its answer", "outbox/tenure.go", "t.held, t.since = lanes.Held, before", "t.held, t.since = lanes.Held, time.Now(); _ = before", relayTest + "TestRelay_lease/T8_"},
+		{"nobody renews", "outbox/tenure.go", "renewer, ok := t.store.(LaneRenewer)\n\tif !ok {", "renewer, ok := t.store.(LaneRenewer)\n\tif ok {", relayTest + "TestRelay_lease/T4_"},
+		{"a lost claim ends the relay", "outbox/worker.go", "case isClaimLost(err):", "case false:", relayTest + "TestRelay_lease/T5_"},
+		{"a failed claim is forgotten", "outbox/worker.go", "return Claim{}, w.void(ctx, r)", "return Claim{}, nil", relayTest + "TestRelay_lease/T12_"},
+		{"MaxPublishDuration is not measured", "outbox/publish.go", "took > longest", "took < 0", relayTest + "TestRelay_lease/a_publish_beyond"},
 		{"exhaustion is ignored", "outbox/outcome.go", "if c.Failures+1 >= p.MaxAttempts {", "if false {", relayTest + "TestRelay/parks_a_message_for_good_after_its_last_attempt"},
 	}
 }
