@@ -31,7 +31,7 @@ type laneStart struct {
 	epoch int64
 	nudge int64
 	start int64
-	limit int
+	room  int
 }
 
 // claimQuery is a ClaimRequest with the store's knowledge of where to read.

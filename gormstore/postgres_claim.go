@@ -17,7 +17,7 @@ const pgColumns = `m.id, m.seq, m.lane, m.state, m.attempts, m.failures, m.crash
 // pgClaim is one statement, so that one snapshot decides and reads:
 // late is that snapshot, and the lowest bound of the listed writers that have ended by it (horizon.go);
 // mine locks the lanes against their loss and holds them against what the relay believes;
-// pick reads them in turn; past is where the byte bound stops, the first message being exempt;
+// pick reads them in turn (first gives each its room, more what is left of the batch); past is where the byte bound stops, the first message being exempt;
 // put records the claim. The first row of the answer is a header: seq holds the rewind, topic the snapshot, key the
 // nudges, lane whether suspects are due, state whether the byte bound left some out.
 const pgClaim = `
@@ -38,7 +38,7 @@ mine AS MATERIALIZED (
   ORDER BY l.lane
   FOR SHARE OF l
 ),
-pick AS MATERIALIZED ({pick}),
+{pick},
 size AS (SELECT sum(octet_length(payload)) AS bytes FROM pick),
 past AS MATERIALIZED (
   SELECT r.ord, r.seq
@@ -73,7 +73,7 @@ SELECT p.* FROM pick p WHERE NOT EXISTS (SELECT FROM past WHERE (p.ord, p.seq) >
 
 // pgPick reads each lane by number: what is due again, and what is ready at or above the lane's start. A message is
 // left out while an earlier one of its key blocks.
-const pgPick = `
+const pgPick = `first AS MATERIALIZED (
   SELECT l.ord, r.*
   FROM (SELECT * FROM mine ORDER BY ord) l CROSS JOIN LATERAL (
     SELECT u.* FROM (
@@ -89,10 +89,35 @@ const pgPick = `
     ) u
     ORDER BY u.seq LIMIT l.room
   ) r
-  LIMIT $4`
+  LIMIT $4
+),
+more AS MATERIALIZED (
+  SELECT l.ord, r.*
+  FROM (
+    SELECT mine.ord, mine.lane, f.seq
+    FROM (SELECT ord, count(*) AS n, max(seq) AS seq FROM first GROUP BY ord) f JOIN mine ON mine.ord = f.ord
+    WHERE f.n >= mine.room AND (SELECT count(*) FROM first) < $4
+    ORDER BY mine.ord
+  ) l CROSS JOIN LATERAL (
+    SELECT u.* FROM (
+      (SELECT {columns} FROM {messages} m
+        WHERE m.lane = l.lane AND m.state IN (1, 2) AND m.available_at <= now() AND m.seq > l.seq
+          AND NOT EXISTS (SELECT FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq)
+        ORDER BY m.available_at LIMIT $4)
+      UNION ALL
+      (SELECT {columns} FROM {messages} m
+        WHERE m.lane = l.lane AND m.state = 0 AND m.seq > l.seq
+          AND NOT EXISTS (SELECT FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq)
+        ORDER BY m.seq LIMIT $4)
+    ) u
+    ORDER BY u.seq LIMIT $4
+  ) r
+  LIMIT $4 - (SELECT count(*) FROM first)
+),
+pick AS NOT MATERIALIZED (SELECT * FROM first UNION ALL SELECT * FROM more)`
 
 // pgPickPerKey looks four times as far as there is room, so that a key at its bound does not starve the others.
-const pgPickPerKey = `
+const pgPickPerKey = `pick AS MATERIALIZED (
   SELECT l.ord, r.id, r.seq, r.lane, r.state, r.attempts, r.failures, r.crashes, r.version, r.available_at,
     r.created_at, r.topic, r.key, r.type, r.content_type, r.transport, r.tenant, r.headers, r.payload
   FROM (SELECT * FROM mine ORDER BY ord) l CROSS JOIN LATERAL (
@@ -115,10 +140,11 @@ const pgPickPerKey = `
     WHERE k.key IS NULL OR k.nth <= $13::integer
     ORDER BY k.seq LIMIT l.room
   ) r
-  LIMIT $4`
+  LIMIT $4
+)`
 
 // pgPickSuspect takes the message that has been due longest, alone.
-const pgPickSuspect = `
+const pgPickSuspect = `pick AS MATERIALIZED (
   SELECT s.* FROM (
     SELECT l.ord, r.*
     FROM mine l CROSS JOIN LATERAL (
@@ -129,7 +155,8 @@ const pgPickSuspect = `
     ) r
   ) s
   ORDER BY s.available_at, s.seq
-  LIMIT least($4, 1)`
+  LIMIT least($4, 1)
+)`
 
 func (p *postgres) claim(ctx context.Context, pool *sql.DB, q claimQuery) (claimAnswer, error) {
 	text, args := p.sql.claim, p.claimArgs(q)
@@ -168,7 +195,7 @@ func (p *postgres) claimArgs(q claimQuery) []any {
 	starts, rooms := make([]int64, n), make([]int32, n)
 	for i, l := range q.lanes {
 		lanes[i], epochs[i], nudges[i] = int16(l.lane), l.epoch, l.nudge
-		starts[i], rooms[i] = l.start, int32(l.limit)
+		starts[i], rooms[i] = l.start, int32(l.room)
 	}
 	ids, lows := q.open.bounds()
 	return []any{

@@ -4,15 +4,13 @@ import "math"
 
 // reading is what a claim found out about one lane.
 type reading struct {
-	lane     int
-	epoch    int64
-	held     bool // the session still had it
-	nudge    int64
-	returned int
-	full     bool  // the claim as a whole had no room left
-	cut      bool  // there may be more at or above next
-	capped   bool  // by the bound per key
-	next     int64 // every claimable ready message from the claim's start up to here was returned
+	lane   int
+	epoch  int64
+	held   bool // the session still had it
+	nudge  int64
+	unread bool  // the batch was full before its turn came
+	cut    bool  // there may be more at or above next
+	next   int64 // every claimable ready message from the claim's start up to here was returned
 }
 
 // readings sorts an answer by lane. Rows come lane after lane in the order of q.lanes, each by number, and a bound
@@ -30,16 +28,16 @@ func readings(q claimQuery, a claimAnswer) []reading {
 	readings := make([]reading, len(q.lanes))
 	for i, l := range q.lanes {
 		nudge, held := a.nudges[l.lane]
-		r := reading{lane: l.lane, epoch: l.epoch, held: held, nudge: nudge, full: full, returned: len(perLane[i])}
+		r := reading{lane: l.lane, epoch: l.epoch, held: held, nudge: nudge, unread: full && i > last}
 		r.next = a.start(l, nudge)
 		for _, row := range perLane[i] {
 			if row.state == ready {
 				r.next = max(r.next, row.seq+1)
 			}
 		}
-		r.cut = r.returned >= l.limit || (full && i >= last)
+		r.cut = len(perLane[i]) >= l.room || (full && i >= last)
 		if bound := leftBehind(perLane[i], q.PerKey); bound < math.MaxInt64 {
-			r.next, r.cut, r.capped = min(r.next, bound), true, true
+			r.next, r.cut = min(r.next, bound), true
 		}
 		readings[i] = r
 	}

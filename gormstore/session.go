@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,10 @@ const (
 	rescanRest = 20 // and not before this many times its own duration
 )
 
+// minRoomPerKey is how many messages of a lane are read at least when the messages of a key are bounded: many of
+// them are left out.
+const minRoomPerKey = 64
+
 // session is what the store remembers of one run of a relay: where to go on reading in each lane. A new session
 // starts at zero; within one, the rules here and in horizon.go keep every message that may be claimed at or above its
 // lane's cursor.
@@ -25,20 +30,21 @@ type session struct {
 	joined  bool // its row has been seen alive
 	lanes   map[int]*laneState
 	highest int64 // number that any claim has returned
-	turn    int
+	turn    int64
 	busy    bool
 	scanned time.Time
 	rest    time.Duration
 }
 
-// laneState is the place in one lane, valid for one epoch. A lane is never in two open claims.
+// laneState is the place in one lane, valid for one epoch.
 type laneState struct {
 	epoch   int64
 	nudge   int64
 	cursor  int64 // every ready message below is held behind its key, or was claimed
-	limit   int   // messages to read in one claim
+	turn    int64 // in which it was read last
 	horizon *horizon
 	scanned time.Time
+	open    bool // an unsettled claim names messages of it, so it is not claimed
 }
 
 // handle is the store's own part of a claimed message.
@@ -69,26 +75,43 @@ func (ses *session) plan(r outbox.ClaimRequest, now time.Time) claimQuery {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	q := claimQuery{ClaimRequest: r, highest: ses.highest}
-	states := make([]*laneState, len(r.Lanes))
-	for i, lease := range r.Lanes {
-		states[i] = ses.lane(lease)
-	}
+	var states []*laneState
+	q.Lanes = slices.DeleteFunc(slices.Clone(r.Lanes), func(l outbox.Lease) bool {
+		state := ses.lane(l)
+		if !state.open {
+			states = append(states, state)
+		}
+		return state.open
+	})
 	q.open = mergeHorizons(states)
-	rescan := ses.chooseRescan(r, now)
+	rescan := ses.chooseRescan(q.ClaimRequest, now)
 	q.rescan = len(rescan) > 0
-	ses.turn++
-	least := r.Limit/max(1, len(r.Lanes)) + 1
-	for i := range r.Lanes {
-		j := (i + ses.turn) % len(r.Lanes) // a full batch serves the first best, so everyone comes first in turn
-		lane, state := r.Lanes[j].Lane, states[j]
-		state.limit = min(max(state.limit, least), r.Limit)
-		start := q.open.floor(state.cursor)
-		if rescan[lane] {
+	room := q.room()
+	for i, lease := range q.Lanes {
+		start := q.open.floor(states[i].cursor)
+		if rescan[lease.Lane] {
 			start = 0
 		}
-		q.lanes = append(q.lanes, laneStart{lane, state.epoch, state.nudge, start, state.limit})
+		q.lanes = append(q.lanes, laneStart{lease.Lane, lease.Epoch, states[i].nudge, start, room})
 	}
+	ses.inTurn(q.lanes)
 	return q
+}
+
+// room is how many messages each lane gives before others are asked for more.
+func (q claimQuery) room() int {
+	room := q.Limit/max(1, len(q.Lanes)) + 1
+	if q.PerKey > 0 {
+		room = max(room, minRoomPerKey)
+	}
+	return min(room, q.Limit)
+}
+
+// inTurn puts the lanes first that a full batch left out last.
+func (ses *session) inTurn(lanes []laneStart) {
+	slices.SortStableFunc(lanes, func(a, b laneStart) int {
+		return cmp.Compare(ses.lanes[a.lane].turn, ses.lanes[b.lane].turn)
+	})
 }
 
 // lane returns the state of a lane under the epoch of l; a new epoch starts from zero.
@@ -132,6 +155,9 @@ func (ses *session) apply(q claimQuery, a claimAnswer, took time.Duration) {
 	defer ses.mu.Unlock()
 	for _, r := range a.rows {
 		ses.highest = max(ses.highest, r.seq)
+		if l, ok := ses.lanes[r.Lane]; ok {
+			l.open = true
+		}
 	}
 	if q.Suspect {
 		return // it read no ready message
@@ -140,10 +166,14 @@ func (ses *session) apply(q claimQuery, a claimAnswer, took time.Duration) {
 	if q.rescan {
 		ses.rest = rescanRest * took
 	}
+	ses.turn++
 	open := nextHorizon(q, a.snapshot)
 	for _, r := range readings(q, a) {
 		if l, ok := ses.lanes[r.lane]; ok && l.epoch == r.epoch {
 			l.advance(r, open)
+			if !r.unread {
+				l.turn = ses.turn
+			}
 		}
 	}
 }
@@ -161,19 +191,13 @@ func (l *laneState) advance(r reading, open *horizon) {
 	default:
 		l.cursor = max(l.cursor, r.next)
 	}
-	switch {
-	case (r.returned >= l.limit || r.capped) && !r.full:
-		l.limit *= 2
-	case r.returned < l.limit/2:
-		l.limit /= 2
-	}
 }
 
-// lower makes the next claim of a lane start at seq or below.
-func (ses *session) lower(lane int, seq int64) {
+// close ends a claim in the lane of one of its messages; the next one starts at seq or below.
+func (ses *session) close(lane int, seq int64) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	if l, ok := ses.lanes[lane]; ok {
-		l.cursor = min(l.cursor, seq)
+		l.open, l.cursor = false, min(l.cursor, seq)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -52,7 +53,7 @@ func (s *Store) Settle(ctx context.Context, c outbox.Claim, outcomes []outbox.Ou
 	}
 	ses := s.session(c.Session)
 	if did.claims == 0 { // recovered, or settled by a call whose answer was lost: what became of it is unknown
-		ses.lowerAll(outcomes)
+		ses.lost(outcomes)
 		return 0, outbox.ErrClaimLost
 	}
 	ses.settled(outcomes)
@@ -122,20 +123,22 @@ func (p *settlement) add(o outbox.Outcome) state {
 	return c.state
 }
 
-// settled lowers the cursors to what can be claimed again: released messages, and whatever waited behind a message that
-// blocked its key.
+// settled opens the lanes again, below what can be claimed again: released messages, and whatever waited behind a
+// message that blocked its key.
 func (ses *session) settled(outcomes []outbox.Outcome) {
 	for _, o := range outcomes {
-		h := o.Handle.(*handle)
+		h, again := o.Handle.(*handle), int64(math.MaxInt64)
 		if o.Verdict == outbox.Release || h.state.blocks() {
-			ses.lower(o.Lane, h.seq)
+			again = h.seq
 		}
+		ses.close(o.Lane, again)
 	}
 }
 
-func (ses *session) lowerAll(outcomes []outbox.Outcome) {
+// lost opens the lanes again from zero.
+func (ses *session) lost(outcomes []outbox.Outcome) {
 	for _, o := range outcomes {
-		ses.lower(o.Lane, 0)
+		ses.close(o.Lane, 0)
 	}
 }
 

@@ -17,12 +17,12 @@ const (
 	liteHeld = `SELECT lane, epoch, nudge FROM {lanes} WHERE owner = ?1 AND EXISTS (
   SELECT 1 FROM {sessions} WHERE id = ?1 AND stopped_at IS NULL AND expires_at > {now})`
 
-	// liteRead is what is due again in a lane, and what is ready at or above its start, by number.
+	// liteRead is what is due again in a lane above ?4, and what is ready at or above its start, by number.
 	liteRead = `
 SELECT * FROM (
   SELECT * FROM (
     SELECT {columns} FROM {messages} m
-    WHERE m.lane = ?1 AND m.state IN (1, 2) AND m.available_at <= {now}
+    WHERE m.lane = ?1 AND m.state IN (1, 2) AND m.available_at <= {now} AND m.seq > ?4
       AND NOT EXISTS (SELECT 1 FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq)
     ORDER BY m.available_at LIMIT ?3)
   UNION ALL
@@ -101,35 +101,62 @@ func (l *sqlite) held(ctx context.Context, db querier, q claimQuery) (map[int]in
 	return nudges, rows.Err()
 }
 
-// fill reads lane after lane until a bound stops it.
+// filler puts messages into a claim until a bound stops it.
+type filler struct {
+	claimQuery
+	answer *claimAnswer
+	bytes  int
+	counts []int   // of messages, by ord
+	last   []int64 // number, by ord
+}
+
+// fill gives each lane its room first, and then what is left of the batch to those that have more.
 func (l *sqlite) fill(ctx context.Context, db querier, q claimQuery, a *claimAnswer) error {
-	room := q.Bytes
+	f := &filler{claimQuery: q, answer: a, counts: make([]int, len(q.lanes)), last: make([]int64, len(q.lanes))}
 	for ord, lane := range q.lanes {
 		nudge, ok := a.nudges[lane.lane]
 		if !ok {
 			continue
 		}
-		window := lane.limit
+		window := lane.room
 		if q.PerKey > 0 {
 			window *= 4 // so that a key at its bound does not starve the others
 		}
-		rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, a.start(lane, nudge), window))
-		if err != nil {
+		rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, a.start(lane, nudge), window, 0))
+		if err != nil || !f.add(ord, bounded(rows, q.PerKey, lane.room)) {
 			return err
 		}
-		for _, r := range bounded(rows, q.PerKey, lane.limit) {
-			if len(a.rows) == q.Limit {
-				return nil
-			}
-			if room -= len(r.Payload); room < 0 && len(a.rows) > 0 {
-				a.cut = true
-				return nil
-			}
-			r.ord = ord
-			a.rows = append(a.rows, r)
+	}
+	for ord, lane := range q.lanes {
+		if q.PerKey > 0 || f.counts[ord] < lane.room {
+			continue
+		}
+		after := f.last[ord]
+		rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, after+1, q.Limit-len(a.rows), after))
+		if err != nil || !f.add(ord, rows) {
+			return err
 		}
 	}
 	return nil
+}
+
+// add reports whether there is room for more.
+func (f *filler) add(ord int, rows []*storedRow) bool {
+	for _, r := range rows {
+		f.bytes += len(r.Payload)
+		if f.bytes > f.Bytes && len(f.answer.rows) > 0 {
+			f.answer.cut = true
+			return false
+		}
+		r.ord = ord
+		f.counts[ord]++
+		f.last[ord] = r.seq
+		f.answer.rows = append(f.answer.rows, r)
+		if len(f.answer.rows) == f.Limit {
+			return false
+		}
+	}
+	return true
 }
 
 // bounded returns the first rows up to limit, with at most perKey of one key.
