@@ -6,8 +6,8 @@ import (
 )
 
 // StandbyRank returns the place of me among the relays whose share of n lanes is none and that hold none, in byte
-// order of their names, from 0; -1 for a relay that is no standby. A standby of rank n or above is distant: even if every
-// owner died at once, its turn would not come.
+// order of their names, from 0; -1 for a relay that is no standby. A standby of rank n or above is distant: even if
+// every owner died at once, its turn would not come.
 func StandbyRank(n int, relays []string, held map[string]int, me string) int {
 	names := sortedSet(append(slices.Clone(relays), me))
 	shares := Shares(n, names, held)
@@ -25,8 +25,8 @@ func StandbyRank(n int, relays []string, held map[string]int, me string) int {
 }
 
 // Rests reports whether a distant standby may answer a round of acquiring without asking the database: rested is the
-// time since its last full round, gap the time since the previous call, taken as a forecast of the next. Its heartbeat
-// then still comes within three quarters of the lease.
+// time since its last full round, gap the time since the previous call, taken as a forecast of the next. Its
+// heartbeat then still comes within three quarters of the lease.
 func Rests(rested, gap, lease time.Duration) bool {
 	return rested >= 0 && gap >= 0 && rested+gap < lease*3/4
 }
