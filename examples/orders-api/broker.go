@@ -47,5 +47,6 @@ func (b *broker) close() error {
 
 // watermillLogger passes Watermill's warnings and errors on; what it calls information is for debugging.
 func watermillLogger() watermill.LoggerAdapter {
-	return watermill.NewSlogLoggerWithLevelMapping(slog.Default(), map[slog.Level]slog.Level{slog.LevelInfo: slog.LevelDebug})
+	quieter := map[slog.Level]slog.Level{slog.LevelInfo: slog.LevelDebug}
+	return watermill.NewSlogLoggerWithLevelMapping(slog.Default(), quieter)
 }

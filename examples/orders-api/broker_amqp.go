@@ -20,6 +20,9 @@ func openRabbitMQ(c config) (_ *broker, err error) {
 			err = errors.Join(fmt.Errorf("open RabbitMQ: %w", err), b.close())
 		}
 	}()
+	if _, err := amqp091.ParseURI(c.brokerURL); err != nil {
+		return nil, errors.New("BROKER_URL is not of the form amqp://user:password@host:port/vhost")
+	}
 	subscriber, err := watermillamqp.NewSubscriber(topology(c), watermillLogger())
 	if err != nil {
 		return nil, err

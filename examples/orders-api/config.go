@@ -33,7 +33,8 @@ func readConfig(getenv func(string) string) (config, error) {
 	default:
 		return config{}, fmt.Errorf("ROLE is %q: use all, api or relay", role)
 	}
-	if !(c.api && c.relay) && (c.databaseURL == "" || c.brokerURL == "") {
+	alone := c.api != c.relay
+	if alone && (c.databaseURL == "" || c.brokerURL == "") {
 		return config{}, fmt.Errorf("ROLE %s shares its servers with other processes: set DATABASE_URL and BROKER_URL",
 			getenv("ROLE"))
 	}

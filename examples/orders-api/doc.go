@@ -2,10 +2,14 @@
 // written in one transaction, a relay publishes the message, and a shipping consumer receives it and writes a
 // shipment.
 //
-//	POST /orders               place an order: {"customer":"c-1","items":[{"sku":"book","quantity":2,"unit_price_cents":1999}]}
+//	POST /orders               place an order
 //	GET  /orders/{id}          read it
 //	GET  /shipments/{order_id} 404 until the event has come the whole way, then the event's id
 //	GET  /healthz              whether the database answers
+//
+// An order is
+//
+//	{"customer":"c-1","items":[{"sku":"book","quantity":2,"unit_price_cents":1999}]}
 //
 // Without any configuration it runs on a SQLite file and on a Kafka inside the process, both empty at each start.
 // Environment variables switch to real servers:

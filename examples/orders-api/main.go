@@ -78,8 +78,10 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 func closing(err *error, end func() error) { *err = errors.Join(*err, end()) }
 
 func greet(out io.Writer, addr net.Addr, database, broker string) {
-	fmt.Fprintf(out, `orders-api listens on http://%[1]s (%[2]s, %[3]s)
-Place an order and look for its shipment:
-  order=$(curl -s http://%[1]s/orders -d '{"customer":"c-1","items":[{"sku":"book","quantity":2,"unit_price_cents":1999}]}'); echo "$order"; sleep 1; curl -s http://%[1]s/shipments/$(echo "$order" | grep -o '[0-9a-f-]\{36\}')
-`, addr, database, broker)
+	const order = `{"customer":"c-1","items":[{"sku":"book","quantity":2,"unit_price_cents":1999}]}`
+	const untilFound = "--fail --retry 5 --retry-delay 1 --retry-all-errors"
+	fmt.Fprintf(out, "orders-api listens on http://%s (%s, %s)\n", addr, database, broker)
+	fmt.Fprintln(out, "Place an order and wait for its shipment:")
+	fmt.Fprintf(out, `  order=$(curl -s http://%s/orders -d '%s'); echo "$order"; sleep 0.5; `, addr, order)
+	fmt.Fprintf(out, `curl -s %s http://%s/shipments/$(echo "$order" | grep -o '[0-9a-f-]\{36\}')`+"\n", untilFound, addr)
 }

@@ -50,7 +50,7 @@ type orderPlacedEvent struct {
 
 // message keys the event by customer: a customer's orders arrive in the order in which they were placed.
 func (o Order) message(topic string) (*outbox.Message, error) {
-	body, err := json.Marshal(orderPlacedEvent{OrderID: o.ID, Customer: o.Customer, TotalCents: o.TotalCents, Items: o.Items})
+	body, err := json.Marshal(orderPlacedEvent{o.ID, o.Customer, o.TotalCents, o.Items})
 	if err != nil {
 		return nil, err
 	}
