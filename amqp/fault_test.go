@@ -142,6 +142,30 @@ func TestOutage(t *testing.T) {
 		wantWithin(t, "a frozen handshake", took, 3*time.Second)
 	})
 
+	t.Run("gives_up_a_lookup_that_hangs", func(t *testing.T) {
+		t.Parallel()
+		b := connect(t)
+		exchange, _ := b.bound()
+		proxy := newProxy(t)
+		p := open(t, amqp.Config{URLs: []string{proxy.url}, DialTimeout: 300 * time.Millisecond})
+		wantTally(t, p.Publish(within(t, time.Minute), messages(1, exchange, "placed")), map[string]int{"accepted": 1})
+		proxy.freeze()
+		results, took := timed(p, within(t, time.Minute), messages(2, b.exchange("topic"), "placed"))
+		wantTally(t, results, map[string]int{"unavailable": 2})
+		wantWithin(t, "a frozen lookup", took, 3*time.Second)
+	})
+
+	t.Run("leaves_no_connection_behind_when_it_cannot_log_in", func(t *testing.T) {
+		t.Parallel()
+		proxy := newProxy(t)
+		p := open(t, amqp.Config{URLs: []string{proxy.url + "?auth_mechanism=external"}})
+		wantTally(t, p.Publish(within(t, time.Minute), messages(1, "some", "placed")), map[string]int{"unavailable": 1})
+		if got := proxy.dials(); got != 1 {
+			t.Errorf("%d dials, want 1", got)
+		}
+		eventually(t, 5*time.Second, func() bool { return proxy.live() == 0 })
+	})
+
 	t.Run("calls_unknown_what_was_sent_without_an_answer", func(t *testing.T) {
 		t.Parallel()
 		b := connect(t)

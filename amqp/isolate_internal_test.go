@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,10 +31,9 @@ func parcelsTo(t *testing.T, queue string, n int) []*parcel {
 	return ps
 }
 
-// TestIsolateWithoutHint sends what check would have refused: a header that RabbitMQ wants as a list. Its complaint tells
-// neither the message nor its route.
-func TestIsolateWithoutHint(t *testing.T) {
-	t.Parallel()
+// openWithQueue returns a publisher, and a queue with the channel that reads it; all end with the test.
+func openWithQueue(t *testing.T) (*Publisher, *amqp091.Channel, string) {
+	t.Helper()
 	p, err := Open(Config{URLs: []string{testservices.AMQP(t)}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -55,20 +55,32 @@ func TestIsolateWithoutHint(t *testing.T) {
 		_ = conn.Close()
 		_ = p.Close()
 	})
+	return p, ch, queue
+}
 
+// sendAll sends parcels as one call does, past the checks that Publish makes first.
+func sendAll(t *testing.T, p *Publisher, parcels []*parcel) []outbox.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := p.newCall(ctx, len(parcels))
+	defer c.giveBack()
+	c.send(parcels)
+	return c.results
+}
+
+// TestIsolateWithoutHint sends what check would have refused: a header that RabbitMQ wants as a list. Its complaint tells
+// neither the message nor its route.
+func TestIsolateWithoutHint(t *testing.T) {
+	t.Parallel()
+	p, ch, queue := openWithQueue(t)
 	const n = 500
 	parcels := parcelsTo(t, queue, n)
 	poison := map[int]bool{0: true, 123: true, 124: true, 499: true}
 	for i := range poison {
 		parcels[i].publishing.Headers["CC"] = "not a list"
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	c := p.newCall(ctx, n)
-	c.send(parcels)
-	c.giveBack()
-
-	for i, r := range c.results {
+	for i, r := range sendAll(t, p, parcels) {
 		if got := outbox.ClassOf(r.Err()); poison[i] && got != outbox.ClassPermanent {
 			t.Errorf("poison %d is %s (%v), want permanent", i, got, r.Err())
 		}
@@ -147,10 +159,23 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestCheckFrame fills the frame of the properties to the byte. RabbitMQ ends a connection over one that is too large.
 func TestCheckFrame(t *testing.T) {
 	t.Parallel()
-	p := parcelsTo(t, "q", 1)[0]
-	if p.checkFrame(p.headerFrame) != nil || p.checkFrame(p.headerFrame-1) == nil || p.checkFrame(0) != nil {
-		t.Error("checkFrame does not hold the frame against the limit")
+	p, _, queue := openWithQueue(t)
+	const frameMax = 128 << 10 // what client and broker agree on by default
+	parcels := parcelsTo(t, queue, 3)
+	for i, over := range []int{0, 1, -frameMax / 2} {
+		headers := parcels[i].publishing.Headers
+		headers["pad"] = ""
+		headers["pad"] = strings.Repeat("x", frameMax+over-headerFrameSize(&parcels[i].publishing))
+		parcels[i].headerFrame = headerFrameSize(&parcels[i].publishing)
+	}
+	results := sendAll(t, p, parcels)
+	if !results[0].Accepted() || !results[2].Accepted() {
+		t.Errorf("frames within the limit: %v, %v; want both accepted", results[0].Err(), results[2].Err())
+	}
+	if outbox.ClassOf(results[1].Err()) != outbox.ClassPermanent {
+		t.Errorf("a frame above the limit: %v, want it refused for good", results[1].Err())
 	}
 }

@@ -201,8 +201,14 @@ func TestPublish(t *testing.T) {
 		ms[4].Headers = []outbox.Header{{Name: "big", Value: strings.Repeat("x", 200<<10)}}
 		ms[5].Headers = []outbox.Header{{Name: "CC", Value: "elsewhere"}}
 		want := append(slices.Repeat([]string{"permanent"}, 6), "accepted")
-		if diff := cmp.Diff(want, words(p.Publish(within(t, time.Minute), ms))); diff != "" {
+		results := p.Publish(within(t, time.Minute), ms)
+		if diff := cmp.Diff(want, words(results)); diff != "" {
 			t.Errorf("results (-want +got):\n%s", diff)
+		}
+		for i, r := range results[:6] {
+			if text := r.Err().Error(); !strings.HasPrefix(text, "encode message: ") {
+				t.Errorf("message %d was refused with %q, want it refused before it was sent", i, text)
+			}
 		}
 		if got := len(b.take(queue)); got != 1 {
 			t.Errorf("queue holds %d messages, want 1", got)
