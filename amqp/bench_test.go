@@ -16,8 +16,9 @@ import (
 
 const batch = 500
 
-// BenchmarkPublish sends batches of 500 messages of 300 bytes to a quorum queue from 1 and 4 goroutines: through the
-// publisher, and by the bare client with deferred confirms and returns, each goroutine on a connection of its own.
+// BenchmarkPublish sends batches of 500 messages of 300 bytes to a quorum queue from 1 and 4 goroutines:
+// through the publisher, and by the bare client with deferred confirms and returns, each goroutine on a
+// connection of its own.
 func BenchmarkPublish(b *testing.B) {
 	for _, workers := range []int{1, 4} {
 		b.Run(fmt.Sprintf("postroom/W=%d", workers), func(b *testing.B) {

@@ -43,8 +43,8 @@ func (c *call) encode(messages []*outbox.Message) []*parcel {
 	return parcels
 }
 
-// locate returns the parcels whose exchange exists; the others have their result. Once the broker gave no answer, it is
-// not asked about further exchanges.
+// locate returns the parcels whose exchange exists; the others have their result. Once the broker gave no
+// answer, it is not asked about further exchanges.
 func (c *call) locate(parcels []*parcel) []*parcel {
 	found := map[string]error{}
 	there := parcels[:0]
@@ -83,8 +83,9 @@ func (c *call) unusable() error {
 	return c.p.gate.err()
 }
 
-// waves cuts parcels into groups that go out one after the other. Without TrustQueues there is one. With it, a message
-// whose key changes its route waits until those before it are confirmed: the one route may be unbound and the other not.
+// waves cuts parcels into groups that go out one after the other. Without TrustQueues there is one. With it,
+// a message whose key changes its route waits until those before it are confirmed: the one route may be
+// unbound and the other not.
 func (c *call) waves(parcels []*parcel) [][]*parcel {
 	if c.held == nil {
 		return [][]*parcel{parcels}
@@ -135,7 +136,8 @@ func (c *call) send(group []*parcel) {
 	}
 }
 
-// giveUp settles what a transmission left: a copy of what is open may be in the broker, none of what is unsent is.
+// giveUp settles what a transmission left: a copy of what is open may be in the broker, none of what is
+// unsent is.
 func (c *call) giveUp(t *transmission) {
 	cause := t.cause()
 	if !c.link.usable() {
@@ -145,7 +147,8 @@ func (c *call) giveUp(t *transmission) {
 	c.untouched(t.unsent, cause)
 }
 
-// untouched settles parcels that were not handed over. Once the call's context has ended that is nobody's fault.
+// untouched settles parcels that were not handed over. Once the call's context has ended that is nobody's
+// fault.
 func (c *call) untouched(parcels []*parcel, cause error) {
 	if c.ctx.Err() == nil {
 		c.failAll(parcels, outbox.Unavailable(cause))
@@ -187,8 +190,8 @@ func (c *call) giveBack() {
 	}
 }
 
-// wanted returns the parcels of group that may still go out. Those of a route that was refused in this call share the
-// refusal; those behind a message of their key that was not accepted stay without a word.
+// wanted returns the parcels of group that may still go out. Those of a route that was refused in this call
+// share the refusal; those behind a message of their key that was not accepted stay without a word.
 func (c *call) wanted(group []*parcel) []*parcel {
 	wanted := make([]*parcel, 0, len(group))
 	for _, p := range group {

@@ -15,31 +15,33 @@ import (
 
 // Config tells how to reach the broker and how long to wait for it. URLs is required.
 type Config struct {
-	// URLs are the broker's addresses, amqp://user:password@host:port/vhost or amqps://…, as RabbitMQ's URI specification
-	// writes them. Each is tried in turn, beginning with the one that worked last.
+	// URLs are the broker's addresses, amqp://user:password@host:port/vhost or amqps://…, as RabbitMQ's URI
+	// specification writes them. Each is tried in turn, beginning with the one that worked last.
 	URLs []string
 	// TLS is used with amqps URLs. Defaults to the host name of the URL and the system's roots.
 	TLS *tls.Config
-	// Route returns the exchange and the routing key of a message; exchange "" is the broker's default exchange, whose
-	// routing key is the name of a queue. It must return the same for the same message. Defaults to Topic and Type.
+	// Route returns the exchange and the routing key of a message; exchange "" is the broker's default
+	// exchange, whose routing key is the name of a queue. It must return the same for the same message.
+	// Defaults to Topic and Type.
 	Route func(m *outbox.Message) (exchange, routingKey string)
-	// TrustQueues makes KeyOrdered true, so that the relay hands over whole claims: much faster when few keys have most
-	// of the messages. Set it only if no queue that the messages reach rejects publishes (overflow reject-publish), and
-	// if bindings are not changed while messages flow and do not look at headers. Otherwise a message may be refused
-	// while a later one of its key is taken. Defaults to false.
+	// TrustQueues makes KeyOrdered true, so that the relay hands over whole claims: much faster when few keys
+	// have most of the messages. Set it only if no queue that the messages reach rejects publishes (overflow
+	// reject-publish), and if bindings are not changed while messages flow and do not look at headers.
+	// Otherwise a message may be refused while a later one of its key is taken. Defaults to false.
 	TrustQueues bool
 	// Window bounds the messages of a call that wait for the broker's word at the same time. Defaults to 500.
 	Window int
-	// ConfirmTimeout bounds the wait for the broker's word on a message. It should exceed twice the heartbeat. A message
-	// without one is Unknown, and its connection is given up. Defaults to 30 s.
+	// ConfirmTimeout bounds the wait for the broker's word on a message. It should exceed twice the
+	// heartbeat. A message without one is Unknown, and its connection is given up. Defaults to 30 s.
 	ConfirmTimeout time.Duration
-	// WriteTimeout bounds one write to the socket, which a broker under an alarm stops reading. Defaults to 10 s.
+	// WriteTimeout bounds one write to the socket, which a broker under an alarm stops reading. Defaults to
+	// 10 s.
 	WriteTimeout time.Duration
-	// DialTimeout bounds the way to a usable channel (TCP, TLS, login, channel, confirm mode), for each URL, and the
-	// lookup of an exchange. Defaults to 5 s.
+	// DialTimeout bounds the way to a usable channel (TCP, TLS, login, channel, confirm mode), for each URL,
+	// and the lookup of an exchange. Defaults to 5 s.
 	DialTimeout time.Duration
-	// Heartbeat is the interval in which the broker and we prove to be alive; a URL's own heartbeat parameter wins.
-	// Whole seconds. Defaults to 10 s.
+	// Heartbeat is the interval in which the broker and we prove to be alive; a URL's own heartbeat parameter
+	// wins. Whole seconds. Defaults to 10 s.
 	Heartbeat time.Duration
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
@@ -82,7 +84,8 @@ func defaultTo[T int | time.Duration](v, instead T) T {
 // check refuses what could only fail later. No error repeats a URL, because URLs carry passwords.
 func (c Config) check() error {
 	if len(c.URLs) == 0 {
-		return &outbox.FieldError{Field: "URLs", Code: outbox.CodeMissing, Hint: "name at least one amqp:// or amqps:// URL"}
+		const hint = "name at least one amqp:// or amqps:// URL"
+		return &outbox.FieldError{Field: "URLs", Code: outbox.CodeMissing, Hint: hint}
 	}
 	for i, url := range c.URLs {
 		if err := c.checkURL(url); err != nil {
@@ -90,7 +93,8 @@ func (c Config) check() error {
 		}
 	}
 	if c.Window < 1 || c.Window > maxWindow {
-		return &outbox.FieldError{Field: "Window", Code: outbox.CodeOutOfRange, Limit: min(max(c.Window, 1), maxWindow), Got: c.Window}
+		nearest := min(max(c.Window, 1), maxWindow)
+		return &outbox.FieldError{Field: "Window", Code: outbox.CodeOutOfRange, Limit: nearest, Got: c.Window}
 	}
 	return c.checkDurations()
 }

@@ -17,8 +17,9 @@ const (
 	maxPause = 2 * time.Second
 )
 
-// dialer opens links, for all calls of a publisher. After a failure one attempt at a time is made, with pauses between
-// them; whoever comes in the meantime gets the last error at once. So a dead broker costs next to nothing.
+// dialer opens links, for all calls of a publisher. After a failure one attempt at a time is made, with
+// pauses between them; whoever comes in the meantime gets the last error at once. So a dead broker costs next
+// to nothing.
 type dialer struct {
 	config Config
 	gate   *gate

@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// maxShortString is what AMQP 0-9-1 can carry in a name or a property. The client library closes the whole connection
-// when it meets a longer one, so none must reach it.
+// maxShortString is what AMQP 0-9-1 can carry in a name or a property. The client library closes the whole
+// connection when it meets a longer one, so none must reach it.
 const maxShortString = 255
 
 // route is where a message goes.
@@ -53,7 +53,8 @@ func newParcel(index int, m *outbox.Message, to route, now time.Time) (*parcel, 
 	return p, p.check()
 }
 
-// headersOf returns the headers as AMQP strings, the only type that every consumer reads; of duplicates the last stays.
+// headersOf returns the headers as AMQP strings, the only type that every consumer reads; of duplicates the
+// last stays.
 func headersOf(m *outbox.Message) amqp091.Table {
 	wire := outbox.WireHeaders(m)
 	t := make(amqp091.Table, len(wire))
@@ -80,7 +81,8 @@ func (p *parcel) check() error {
 		if err := checkShort("header name", name); err != nil {
 			return err
 		}
-		// RabbitMQ's sender-selected distribution wants lists in these two and closes the channel over a string.
+		// RabbitMQ's sender-selected distribution wants lists in these two and closes the channel over a
+		// string.
 		if name == "CC" || name == "BCC" {
 			return fmt.Errorf("encode message: header %s is RabbitMQ's own and cannot be a string", name)
 		}
@@ -103,8 +105,8 @@ func (p *parcel) checkFrame(limit int) error {
 	return nil
 }
 
-// headerFrameSize counts the content header frame: frame 8, class, weight, body size and flags 14, then the properties,
-// each short string with one byte of length and each header with its two lengths and its type.
+// headerFrameSize counts the content header frame: frame 8, class, weight, body size and flags 14, then the
+// properties, each short string with one byte of length and each header with its two lengths and its type.
 func headerFrameSize(p *amqp091.Publishing) int {
 	const frame, fixed, deliveryMode, timestamp, tableLength = 8, 14, 1, 8, 4
 	n := frame + fixed + deliveryMode + timestamp + tableLength

@@ -20,8 +20,8 @@ type attempt struct {
 	stop   func() bool // ends the deadline's hold on the wire
 }
 
-// establish goes the whole way under one deadline: the wire is cut when that passes, whatever step hangs, and after any
-// error, because the client library leaves the socket open after some.
+// establish goes the whole way under one deadline: the wire is cut when that passes, whatever step hangs, and
+// after any error, because the client library leaves the socket open after some.
 func (d *dialer) establish(ctx context.Context, url string, window int) (*link, error) {
 	uri, err := amqp091.ParseURI(url)
 	if err != nil {
@@ -69,8 +69,8 @@ func (a *attempt) open(ctx context.Context) error {
 	return a.link.openChannel(a.window)
 }
 
-// clientConfig is made anew for each connection, because the library writes into it. Its own recovery stays off: it
-// would start delivery tags again and answer what is open with refusals.
+// clientConfig is made anew for each connection, because the library writes into it. Its own recovery stays
+// off: it would start delivery tags again and answer what is open with refusals.
 func (a *attempt) clientConfig(ctx context.Context) amqp091.Config {
 	config := a.dialer.config
 	properties := amqp091.NewConnectionProperties()

@@ -18,8 +18,9 @@ const (
 	maxExchanges = 4096        // remembered at most; beyond it everything is forgotten
 )
 
-// exchanges looks exchanges up before messages are sent to them. A message to an unknown exchange closes its channel,
-// and everything else on the way there loses its confirm, so the question is asked on a connection of its own.
+// exchanges looks exchanges up before messages are sent to them. A message to an unknown exchange closes its
+// channel, and everything else on the way there loses its confirm, so the question is asked on a connection
+// of its own.
 type exchanges struct {
 	dialer *dialer
 	limit  time.Duration
@@ -45,8 +46,8 @@ func newExchanges(d *dialer) *exchanges {
 	}
 }
 
-// find returns nil for an exchange that may be published to, an unroutable error for one that does not exist, and an
-// unavailable one if the broker did not say.
+// find returns nil for an exchange that may be published to, an unroutable error for one that does not exist,
+// and an unavailable one if the broker did not say.
 func (e *exchanges) find(ctx context.Context, name string) error {
 	if name == amqp091.DefaultExchange {
 		return nil // always there, and may not be asked for
@@ -76,7 +77,7 @@ func (e *exchanges) look(ctx context.Context, name string) error {
 		e.remember(name, sighting{until: time.Now().Add(knownFor)})
 		return nil
 	case refused && refusal.Server && refusal.Code == amqp091.NotFound:
-		missing := outbox.Unroutable(fmt.Errorf("exchange %q does not exist: declare it (%d %s)", name, refusal.Code, refusal.Reason))
+		missing := outbox.Unroutable(fmt.Errorf("exchange %q does not exist: declare it: %s", name, told(refusal)))
 		e.remember(name, sighting{until: time.Now().Add(missingFor), missing: missing})
 		return missing
 	}

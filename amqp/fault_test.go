@@ -13,7 +13,7 @@ import (
 )
 
 // timed returns the results of one call and how long it took.
-func timed(p *amqp.Publisher, ctx context.Context, ms []*outbox.Message) ([]outbox.Result, time.Duration) {
+func timed(ctx context.Context, p *amqp.Publisher, ms []*outbox.Message) ([]outbox.Result, time.Duration) {
 	begin := time.Now()
 	results := p.Publish(ctx, ms)
 	return results, time.Since(begin)
@@ -87,7 +87,7 @@ func TestOutage(t *testing.T) {
 		proxy.stop()
 		p := open(t, amqp.Config{URLs: []string{proxy.url}})
 		for range 3 {
-			results, took := timed(p, within(t, time.Minute), messages(10, exchange, "placed"))
+			results, took := timed(within(t, time.Minute), p, messages(10, exchange, "placed"))
 			wantTally(t, results, map[string]int{"unavailable": 10})
 			wantWithin(t, "a call without a broker", took, time.Second)
 		}
@@ -137,7 +137,7 @@ func TestOutage(t *testing.T) {
 		proxy := newProxy(t)
 		proxy.freeze()
 		p := open(t, amqp.Config{URLs: []string{proxy.url}, DialTimeout: 300 * time.Millisecond})
-		results, took := timed(p, within(t, time.Minute), messages(2, "some", "placed"))
+		results, took := timed(within(t, time.Minute), p, messages(2, "some", "placed"))
 		wantTally(t, results, map[string]int{"unavailable": 2})
 		wantWithin(t, "a frozen handshake", took, 3*time.Second)
 	})
@@ -150,7 +150,7 @@ func TestOutage(t *testing.T) {
 		p := open(t, amqp.Config{URLs: []string{proxy.url}, DialTimeout: 300 * time.Millisecond})
 		wantTally(t, p.Publish(within(t, time.Minute), messages(1, exchange, "placed")), map[string]int{"accepted": 1})
 		proxy.freeze()
-		results, took := timed(p, within(t, time.Minute), messages(2, b.exchange("topic"), "placed"))
+		results, took := timed(within(t, time.Minute), p, messages(2, b.exchange("topic"), "placed"))
 		wantTally(t, results, map[string]int{"unavailable": 2})
 		wantWithin(t, "a frozen lookup", took, 3*time.Second)
 	})
@@ -174,7 +174,7 @@ func TestOutage(t *testing.T) {
 		p := open(t, amqp.Config{URLs: []string{proxy.url}, ConfirmTimeout: 500 * time.Millisecond, Window: 20})
 		wantTally(t, p.Publish(within(t, time.Minute), messages(1, exchange, "placed")), map[string]int{"accepted": 1})
 		proxy.freeze()
-		results, took := timed(p, within(t, time.Minute), messages(50, exchange, "placed"))
+		results, took := timed(within(t, time.Minute), p, messages(50, exchange, "placed"))
 		wantTally(t, results, map[string]int{"unknown": 20, "unavailable": 30})
 		wantWithin(t, "a frozen socket", took, 3*time.Second)
 		proxy.thaw()
@@ -193,7 +193,7 @@ func TestOutage(t *testing.T) {
 		for _, m := range big {
 			m.Payload = bytes.Repeat([]byte{'x'}, 1<<20)
 		}
-		results, took := timed(p, within(t, time.Minute), big)
+		results, took := timed(within(t, time.Minute), p, big)
 		wantOnly(t, results, "unknown", "unavailable")
 		wantWithin(t, "a frozen write", took, 5*time.Second)
 		proxy.thaw()
@@ -208,7 +208,7 @@ func TestOutage(t *testing.T) {
 		p := open(t, amqp.Config{URLs: []string{proxy.url}, Window: 20})
 		wantTally(t, p.Publish(within(t, time.Minute), messages(1, exchange, "placed")), map[string]int{"accepted": 1})
 		proxy.freeze()
-		results, took := timed(p, within(t, 200*time.Millisecond), messages(50, exchange, "placed"))
+		results, took := timed(within(t, 200*time.Millisecond), p, messages(50, exchange, "placed"))
 		wantTally(t, results, map[string]int{"unknown": 20, "no word": 30})
 		wantWithin(t, "a call whose context has ended", took, 3*time.Second)
 	})
@@ -227,7 +227,7 @@ func TestOutage(t *testing.T) {
 		must(t, p.Close())
 		wantWithin(t, "Close", time.Since(begin), 3*time.Second)
 		wantOnly(t, <-running, "unknown", "no word", "unavailable")
-		results, took := timed(p, within(t, time.Minute), messages(1, exchange, "placed"))
+		results, took := timed(within(t, time.Minute), p, messages(1, exchange, "placed"))
 		wantTally(t, results, map[string]int{"unavailable": 1})
 		wantWithin(t, "a call after Close", took, 100*time.Millisecond)
 		proxy.thaw()
@@ -249,7 +249,7 @@ func TestAlarm(t *testing.T) {
 		wantTally(t, p.Publish(within(t, time.Minute), messages(200, exchange, "placed")),
 			map[string]int{"unknown": 50, "unavailable": 150})
 		for range 20 {
-			results, took := timed(p, within(t, time.Minute), messages(200, exchange, "placed"))
+			results, took := timed(within(t, time.Minute), p, messages(200, exchange, "placed"))
 			wantTally(t, results, map[string]int{"unavailable": 200})
 			wantWithin(t, "a call under the alarm", took, 100*time.Millisecond)
 		}

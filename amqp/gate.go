@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// gate holds back every call while the broker blocks one of the connections. The broker tells only connections that
-// have published, and goes on to accept new ones: being able to connect says nothing. So a connection that was told
-// is kept until the broker takes the block back, see [link.retire].
+// gate holds back every call while the broker blocks one of the connections. The broker tells only
+// connections that have published, and goes on to accept new ones: being able to connect says nothing. So a
+// connection that was told is kept until the broker takes the block back, see [link.retire].
 type gate struct {
 	mu      sync.Mutex
 	blocked map[*link]string

@@ -10,8 +10,9 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// isAboutMessage reports whether the broker closed a channel because of one message on it, not because of trouble of its
-// own (320 connection forced, 541 internal error) or of the protocol (501, 504): those say nothing about messages.
+// isAboutMessage reports whether the broker closed a channel because of one message on it, not because of
+// trouble of its own (320 connection forced, 541 internal error) or of the protocol (501, 504): those say
+// nothing about messages.
 func isAboutMessage(reason *amqp091.Error) bool {
 	if reason == nil || !reason.Server {
 		return false
@@ -26,9 +27,10 @@ func isAboutMessage(reason *amqp091.Error) bool {
 	return false
 }
 
-// isolate finds the parcel among open over which the broker closed the channel. All of them go out again: the broker may
-// hold those before the culprit and has not read those after it, and it does not say which is which. To cost the
-// others one copy at most, the likely culprits go last and alone; without a hint the parcels are halved.
+// isolate finds the parcel among open over which the broker closed the channel. All of them go out again: the
+// broker may hold those before the culprit and has not read those after it, and it does not say which is
+// which. To cost the others one copy at most, the likely culprits go last and alone; without a hint the
+// parcels are halved.
 func (c *call) isolate(open []*parcel, reason *amqp091.Error) {
 	if len(open) == 1 {
 		c.refuse(open[0], reason)
@@ -44,19 +46,20 @@ func (c *call) refuse(p *parcel, reason *amqp091.Error) {
 	var err error
 	switch reason.Code {
 	case amqp091.NotFound:
-		err = outbox.Unroutable(fmt.Errorf("broker knows no exchange %q: %d %s", p.route.exchange, reason.Code, reason.Reason))
+		err = outbox.Unroutable(fmt.Errorf("broker knows no exchange %q: %s", p.route.exchange, told(reason)))
 		c.p.exchanges.forget(p.route.exchange)
 		c.refused[route{exchange: p.route.exchange}] = err
 	case amqp091.AccessRefused:
-		err = fmt.Errorf("broker refused the message: grant the user write permission: %d %s", reason.Code, reason.Reason)
+		err = fmt.Errorf("broker refused the message: grant the user write permission: %s", told(reason))
 		c.refused[refusedBy(p.route, reason)] = err
 	default:
-		err = outbox.Permanent(fmt.Errorf("broker refused the message: %d %s", reason.Code, reason.Reason))
+		err = outbox.Permanent(fmt.Errorf("broker refused the message: %s", told(reason)))
 	}
 	c.fail(p, err)
 }
 
-// refusedBy is what a 403 over a message on r holds for: its whole exchange, or with topic permissions its routing key.
+// refusedBy is what a 403 over a message on r holds for: its whole exchange, or with topic permissions its
+// routing key.
 func refusedBy(r route, reason *amqp091.Error) route {
 	if namesTopic(reason) {
 		return r
@@ -86,8 +89,9 @@ func (c *call) split(open []*parcel, reason *amqp091.Error) [][]*parcel {
 	return append([][]*parcel{others}, alone...)
 }
 
-// suspicion reads from the broker's text which parcels it may be about: RabbitMQ quotes the names of the exchange and of
-// the topic, and ends a complaint about size with the limit. If a text reads differently, nobody is suspected.
+// suspicion reads from the broker's text which parcels it may be about: RabbitMQ quotes the names of the
+// exchange and of the topic, and ends a complaint about size with the limit. If a text reads differently,
+// nobody is suspected.
 func suspicion(reason *amqp091.Error) func(*parcel) bool {
 	quoted := func(name string) bool { return strings.Contains(reason.Reason, "'"+name+"'") }
 	switch reason.Code {

@@ -69,8 +69,8 @@ func sendAll(t *testing.T, p *Publisher, parcels []*parcel) []outbox.Result {
 	return c.results
 }
 
-// TestIsolateWithoutHint sends what check would have refused: a header that RabbitMQ wants as a list. Its complaint tells
-// neither the message nor its route.
+// TestIsolateWithoutHint sends what check would have refused: a header that RabbitMQ wants as a list. Its
+// complaint tells neither the message nor its route.
 func TestIsolateWithoutHint(t *testing.T) {
 	t.Parallel()
 	p, ch, queue := openWithQueue(t)
@@ -110,11 +110,15 @@ func TestSuspicion(t *testing.T) {
 		want []int
 	}{
 		"by_the_exchange_of_a_404": {404, "NOT_FOUND - no exchange 'stock' in vhost '/'", []int{2}},
-		"by_the_exchange_of_a_403": {403, "ACCESS_REFUSED - access to exchange 'orders' in vhost '/' refused for user 'u'", []int{0, 1}},
-		"by_the_topic_of_a_403": {
-			403, "ACCESS_REFUSED - write access to topic 'shipped' in exchange 'orders' in vhost '/' refused for user 'u'", []int{1},
+		"by_the_exchange_of_a_403": {
+			403, "ACCESS_REFUSED - access to exchange 'orders' in vhost '/' refused for user 'u'", []int{0, 1},
 		},
-		"by_the_limit_of_a_406":       {406, "PRECONDITION_FAILED - message size 2000 is larger than configured max size 1024", []int{1}},
+		"by_the_topic_of_a_403": {
+			403, "ACCESS_REFUSED - access to topic 'shipped' in exchange 'orders' in vhost '/' refused for user 'u'", []int{1},
+		},
+		"by_the_limit_of_a_406": {
+			406, "PRECONDITION_FAILED - message size 2000 is larger than configured max size 1024", []int{1},
+		},
 		"not_at_all_by_another_text":  {406, "PRECONDITION_FAILED - something else", nil},
 		"not_at_all_without_any_text": {406, "", nil},
 	} {
@@ -159,7 +163,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestCheckFrame fills the frame of the properties to the byte. RabbitMQ ends a connection over one that is too large.
+// TestCheckFrame fills the frame of the properties to the byte. RabbitMQ ends a connection over one that is
+// too large.
 func TestCheckFrame(t *testing.T) {
 	t.Parallel()
 	p, _, queue := openWithQueue(t)

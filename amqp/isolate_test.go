@@ -12,7 +12,8 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// wantCopies fails the test unless the queue holds each accepted message, at least once and at most limit times.
+// wantCopies fails the test unless the queue holds each accepted message, at least once and at most limit
+// times.
 func wantCopies(t *testing.T, b *broker, queue string, ms []*outbox.Message, results []outbox.Result, limit int) {
 	t.Helper()
 	held := ids(b.take(queue))

@@ -26,8 +26,9 @@ type link struct {
 	gone    chan struct{} // closed when the connection has ended
 }
 
-// watch follows the life of the connection: blocks of the broker, and its end. The client library's reader waits up to
-// 5 s for a listener that is full, so there is always someone to listen, also while the link is idle.
+// watch follows the life of the connection: blocks of the broker, and its end. The client library's reader
+// waits up to 5 s for a listener that is full, so there is always someone to listen, also while the link is
+// idle.
 func (l *link) watch(blocked <-chan amqp091.Blocking, closed <-chan *amqp091.Error) {
 	defer close(l.gone)
 	defer l.gate.unblock(l)
@@ -48,20 +49,23 @@ func (l *link) watch(blocked <-chan amqp091.Blocking, closed <-chan *amqp091.Err
 	}
 }
 
-// lost describes the end of a channel or a connection. The client library dresses up a failed read as a 501 of the
-// protocol, which only a code from the broker is.
+// lost describes the end of a channel or a connection. The client library dresses up a failed read as a 501
+// of the protocol, which only a code from the broker is.
 func lost(reason *amqp091.Error) error {
 	switch {
 	case reason == nil:
 		return errors.New("broker connection lost")
 	case reason.Server:
-		return fmt.Errorf("broker closed the connection: %d %s", reason.Code, reason.Reason)
+		return fmt.Errorf("broker closed the connection: %s", told(reason))
 	}
 	return fmt.Errorf("broker connection lost: %s", reason.Reason)
 }
 
-// within runs f, which waits for the broker, and cuts the connection if ctx ends or limit passes first. The client
-// library cannot be interrupted in another way.
+// told returns the broker's own words.
+func told(reason *amqp091.Error) string { return fmt.Sprintf("%d %s", reason.Code, reason.Reason) }
+
+// within runs f, which waits for the broker, and cuts the connection if ctx ends or limit passes first. The
+// client library cannot be interrupted in another way.
 func (l *link) within(ctx context.Context, limit time.Duration, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -73,8 +77,8 @@ func (l *link) within(ctx context.Context, limit time.Duration, f func() error) 
 	return err
 }
 
-// openChannel opens a channel in place of the one that was closed. Listeners are registered before the first publish;
-// returned messages are never more than the window, so the library never waits for room.
+// openChannel opens a channel in place of the one that was closed. Listeners are registered before the first
+// publish; returned messages are never more than the window, so the library never waits for room.
 func (l *link) openChannel(window int) error {
 	ch, err := l.conn.Channel()
 	if err != nil {
@@ -100,8 +104,8 @@ func (l *link) alive() bool {
 // usable reports whether the link can publish.
 func (l *link) usable() bool { return l.alive() && !l.ch.IsClosed() }
 
-// closeReason returns why the channel was closed, nil if nobody said. It waits for the library, which closes the channel
-// first and tells why a moment later, at most limit.
+// closeReason returns why the channel was closed, nil if nobody said. It waits for the library, which closes
+// the channel first and tells why a moment later, at most limit.
 func (l *link) closeReason(limit time.Duration) *amqp091.Error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -114,7 +118,8 @@ func (l *link) closeReason(limit time.Duration) *amqp091.Error {
 	}
 }
 
-// retire gives the link up. A connection that the broker blocks stays open, unused, to hear of the end of the block.
+// retire gives the link up. A connection that the broker blocks stays open, unused, to hear of the end of the
+// block.
 func (l *link) retire() {
 	l.retired.Store(true)
 	if !l.gate.holds(l) {

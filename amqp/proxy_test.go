@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/internal/testservices"
 )
 
-// proxy stands between a publisher and the broker and plays the network's and the broker's tricks: it refuses, cuts,
-// freezes, and raises the alarm as RabbitMQ does.
+// proxy stands between a publisher and the broker and plays the network's and the broker's tricks: it
+// refuses, cuts, freezes, and raises the alarm as RabbitMQ does.
 type proxy struct {
 	tb     testing.TB
 	url    string // of the broker, through the proxy
@@ -120,7 +120,8 @@ func (p *proxy) cutAfter(bytes int) { p.set(func() { p.cutAt = bytes }) }
 func (p *proxy) freeze()            { p.set(func() { p.frozen = true }) }
 func (p *proxy) thaw()              { p.set(func() { p.frozen = false }) }
 
-// alarm makes the proxy stop reading from each connection at its first publish, with a notice, as the broker does.
+// alarm makes the proxy stop reading from each connection at its first publish, with a notice, as the broker
+// does.
 func (p *proxy) alarm() { p.set(func() { p.alarmed = true }) }
 
 // clear ends the alarm, with a notice to those who were told of it.
@@ -130,7 +131,7 @@ func (p *proxy) clear() {
 		for c := range p.pairs {
 			if c.blocked {
 				c.blocked = false
-				go c.inject(frame([]byte{0, 10, 0, 61}))
+				go c.notify(unblocked)
 			}
 		}
 	})
@@ -188,7 +189,7 @@ func (p *proxy) pass(c *pair, b []byte) (int, bool) {
 	for !c.down && (p.frozen || p.alarmed && (publish || c.blocked)) {
 		if p.alarmed && publish && !c.blocked {
 			c.blocked = true
-			go c.inject(frame(append([]byte{0, 10, 0, 60, 12}, "low on memory"[:12]...)))
+			go c.notify(blocked)
 		}
 		p.changed.Wait()
 	}
@@ -216,6 +217,15 @@ func (p *proxy) downstream(c *pair) {
 	}
 	p.set(func() { p.end(c) })
 }
+
+// What RabbitMQ says when it stops reading from a connection and when it goes on.
+var (
+	blocked   = frame([]byte("\x00\x0a\x00\x3c\x0dlow on memory"))
+	unblocked = frame([]byte("\x00\x0a\x00\x3d"))
+)
+
+// notify sends a frame to a client that may be gone.
+func (c *pair) notify(frame []byte) { _ = c.inject(frame) }
 
 func (c *pair) inject(frame []byte) error {
 	c.injecting.Lock()

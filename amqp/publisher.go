@@ -15,8 +15,8 @@ const closeTimeout = time.Second
 // errClosed is what messages get that come after Close.
 var errClosed = errors.New("publisher is closed")
 
-// Publisher sends messages to RabbitMQ. It is safe for concurrent use: each call of Publish that runs at the same time
-// has a connection of its own, which stays open for the next one; one more looks up exchanges.
+// Publisher sends messages to RabbitMQ. It is safe for concurrent use: each call of Publish that runs at the
+// same time has a connection of its own, which stays open for the next one; one more looks up exchanges.
 type Publisher struct {
 	config    Config
 	gate      *gate
@@ -37,8 +37,8 @@ var (
 	_ outbox.KeyOrderer = (*Publisher)(nil)
 )
 
-// Open returns a Publisher, or what is wrong with config. It does not connect: a broker that is away is the trouble of
-// Publish, which answers [outbox.Unavailable] until it is back.
+// Open returns a Publisher, or what is wrong with config. It does not connect: a broker that is away is the
+// trouble of Publish, which answers [outbox.Unavailable] until it is back.
 func Open(config Config) (*Publisher, error) {
 	config = config.withDefaults()
 	if err := config.check(); err != nil {
@@ -55,8 +55,8 @@ func Open(config Config) (*Publisher, error) {
 func (p *Publisher) KeyOrdered() bool { return p.config.TrustQueues }
 
 // Publish sends messages, persistent and mandatory, and waits for the broker's word on each, as the package
-// documentation tells. It takes at most about DialTimeout for each URL, and ConfirmTimeout for each window of messages.
-// When ctx ends it waits one more second for what is open.
+// documentation tells. It takes at most about DialTimeout for each URL, and ConfirmTimeout for each window of
+// messages. When ctx ends it waits one more second for what is open.
 func (p *Publisher) Publish(ctx context.Context, messages []*outbox.Message) []outbox.Result {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -84,7 +84,8 @@ func (p *Publisher) begin() bool {
 	return !p.closed
 }
 
-// borrow returns a link that nobody else uses: an idle one, or a new one. The channel of an idle one may be closed.
+// borrow returns a link that nobody else uses: an idle one, or a new one. The channel of an idle one may be
+// closed.
 func (p *Publisher) borrow(ctx context.Context) (*link, error) {
 	for l := p.takeIdle(); l != nil; l = p.takeIdle() {
 		if l.alive() {
@@ -118,9 +119,9 @@ func (p *Publisher) giveBack(l *link) {
 	p.idle = append(p.idle, l)
 }
 
-// Close ends the publisher. Calls that are running hand over nothing more and have a second to hear of what is open;
-// later ones get [outbox.Unavailable]. It returns within about 3 s, also while the broker blocks or does not answer. An
-// error means that a call had not returned by then; all connections are cut all the same.
+// Close ends the publisher. Calls that are running hand over nothing more and have a second to hear of what
+// is open; later ones get [outbox.Unavailable]. It returns within about 3 s, also while the broker blocks or
+// does not answer. An error means that a call had not returned by then; all connections are cut all the same.
 func (p *Publisher) Close() error {
 	p.mu.Lock()
 	first := !p.closed

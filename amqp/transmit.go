@@ -35,8 +35,8 @@ type returned struct {
 	route route
 }
 
-// transmit hands group over on the call's link. When it returns, each parcel is settled, open or unsent, and a link
-// whose delivery tags cannot be trusted any more is retired.
+// transmit hands group over on the call's link. When it returns, each parcel is settled, open or unsent, and
+// a link whose delivery tags cannot be trusted any more is retired.
 func (c *call) transmit(group []*parcel) *transmission {
 	t := &transmission{call: c, link: c.link, returned: map[returned]string{}, timer: time.NewTimer(time.Hour)}
 	defer t.timer.Stop()
@@ -51,7 +51,8 @@ func (c *call) transmit(group []*parcel) *transmission {
 	return t
 }
 
-// guard cuts the link when ctx has ended and the grace has passed before the function that it returns is called.
+// guard cuts the link when ctx has ended and the grace has passed before the function that it returns is
+// called.
 func (l *link) guard(ctx context.Context) (release func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -146,11 +147,12 @@ func (t *transmission) await(p *parcel) bool {
 	}
 }
 
-// hear settles p by its confirm. The client library answers "not acked" for everything in flight when a channel closes;
-// it marks the channel closed before that, so only on an open one is it the broker's refusal.
+// hear settles p by its confirm. The client library answers "not acked" for everything in flight when a
+// channel closes; it marks the channel closed before that, so only on an open one is it the broker's refusal.
 //
-// The broker returns an unroutable message before it confirms it, and the library reads both in one goroutine: once the
-// confirm is here, so is the return. Confirms of different messages come in any order, so none says anything about others.
+// The broker returns an unroutable message before it confirms it, and the library reads both in one
+// goroutine: once the confirm is here, so is the return. Confirms of different messages come in any order, so
+// none says anything about others.
 func (t *transmission) hear(p *parcel) {
 	acked := p.confirm.Acked()
 	if !acked && t.link.ch.IsClosed() {

@@ -10,9 +10,10 @@ import (
 // wireBuffer is how many bytes wait in a held wire before they are written.
 const wireBuffer = 32 << 10
 
-// wire is the socket below the client library, with three things that the library lacks: it gathers the writes of a
-// hand-over (the library writes after every message), it never waits for ever on a peer that has stopped reading, and it
-// can be cut while a write hangs. Nothing is buffered outside of hold and flush, so heartbeats and replies are not late.
+// wire is the socket below the client library, with three things that the library lacks: it gathers the
+// writes of a hand-over (the library writes after every message), it never waits for ever on a peer that has
+// stopped reading, and it can be cut while a write hangs. Nothing is buffered outside of hold and flush, so
+// heartbeats and replies are not late.
 type wire struct {
 	net.Conn
 	timeout time.Duration
@@ -34,8 +35,8 @@ func (w *wire) hold() {
 	w.held = true
 }
 
-// flush writes what was gathered; later writes go straight out again. An error has cut the wire, which the library's
-// reader notices, so there is none to return.
+// flush writes what was gathered; later writes go straight out again. An error has cut the wire, which the
+// library's reader notices, so there is none to return.
 func (w *wire) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +69,8 @@ func (w *wire) drain() error {
 	return err
 }
 
-// send writes b within the timeout. After an error the peer may have seen half a frame: the wire is of no more use.
+// send writes b within the timeout. After an error the peer may have seen half a frame: the wire is of no
+// more use.
 func (w *wire) send(b []byte) (int, error) {
 	if err := w.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
 		w.kill()

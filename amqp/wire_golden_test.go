@@ -46,7 +46,8 @@ func TestWire(t *testing.T) {
 		exchange, queue := b.bound()
 		m := full(exchange)
 		begin := time.Now().Truncate(time.Second)
-		wantTally(t, open(t, amqp.Config{}).Publish(within(t, time.Minute), []*outbox.Message{m}), map[string]int{"accepted": 1})
+		p := open(t, amqp.Config{})
+		wantTally(t, p.Publish(within(t, time.Minute), []*outbox.Message{m}), map[string]int{"accepted": 1})
 		got := b.take(queue)[0]
 		delete(got.Headers, "x-delivery-count") // the queue's own
 		if got.Timestamp.Before(begin) || got.Timestamp.After(time.Now()) {
