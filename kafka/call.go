@@ -17,6 +17,7 @@ type call struct {
 	client    *client
 	limits    *limits
 	records   []*kgo.Record
+	sizes     []int // of the records, in a batch
 	results   []outbox.Result
 	late      context.Context // ends a grace later than the call's own
 	lastStart time.Time       // when the last flush may begin, so that it has time to end
@@ -27,23 +28,21 @@ type call struct {
 }
 
 func newCall(client *client, limits *limits, messages []*outbox.Message) *call {
-	c := &call{
+	records := encode(messages...)
+	return &call{
 		client: client, limits: limits,
-		records: make([]*kgo.Record, len(messages)),
+		records: records,
+		sizes:   sizesInBatch(records),
 		results: make([]outbox.Result, len(messages)),
 		failed:  make(map[string]bool),
 		held:    make(map[string]verdict),
 	}
-	for i, m := range messages {
-		c.records[i] = encode(m)
-	}
-	return c
 }
 
 func (c *call) run(ctx context.Context) {
 	at := c.admit()
 	c.limits.learn(ctx, c.client.kafka, topicsOf(c.records))
-	for _, flush := range plan(c.records, at, c.limits.batch) {
+	for _, flush := range plan(c.records, c.sizes, at, c.limits.batch) {
 		if c.over(ctx) {
 			return
 		}
@@ -59,7 +58,7 @@ func (c *call) admit() []int {
 		if behind[string(r.Key)] {
 			continue
 		}
-		if err := c.checkRecord(r); err != nil {
+		if err := c.checkRecord(r, batchOverhead+c.sizes[i]); err != nil {
 			c.results[i] = outbox.Failed(outbox.Permanent(err))
 			if r.Key != nil {
 				behind[string(r.Key)] = true
@@ -71,11 +70,12 @@ func (c *call) admit() []int {
 	return at
 }
 
-func (c *call) checkRecord(r *kgo.Record) error {
+// checkRecord refuses r, which takes size bytes alone in a batch, if the client would.
+func (c *call) checkRecord(r *kgo.Record, size int) error {
 	if r.Topic == "" {
 		return errors.New("publish without a topic")
 	}
-	if size := sizeAlone(r); size > c.limits.max {
+	if size > c.limits.max {
 		return fmt.Errorf("publish %d bytes to topic %s, MaxMessageBytes is %d: %w",
 			size, r.Topic, c.limits.max, kerr.MessageTooLarge)
 	}

@@ -86,11 +86,9 @@ func (c *client) send(ctx, late context.Context, records []*kgo.Record) []error 
 // records of its keys are still being moved: they would begin a new chain and be accepted. The client's list of
 // partitions shows a topic only after all of its records have moved.
 func (c *client) place(ctx context.Context, f *flight) bool {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
 	for !c.learn(f.waits(c.known)) {
 		select {
-		case <-tick.C:
+		case <-time.After(time.Millisecond):
 		case <-f.done:
 			return false
 		case <-ctx.Done():

@@ -9,28 +9,45 @@ import (
 // fresh is the partition of a record that was not sent yet.
 const fresh = -1
 
-// encode returns what goes out for m. It shares the payload with m. Its timestamp is the time of the send.
-func encode(m *outbox.Message) *kgo.Record {
-	r := &kgo.Record{Topic: m.Topic, Value: m.Payload, Headers: encodeHeaders(m), Partition: fresh}
-	if m.Key != "" { // an empty key that is not nil would pull all messages without a key into one partition
-		r.Key = []byte(m.Key)
+// encode returns what goes out for messages, with whom it shares their payloads. A record's timestamp is the time of its
+// send.
+func encode(messages ...*outbox.Message) []*kgo.Record {
+	text := &arena{size: min(64<<10, 256*len(messages))}
+	all := make([]kgo.Record, len(messages))
+	records := make([]*kgo.Record, len(messages))
+	for i, m := range messages {
+		r := &all[i]
+		r.Topic, r.Value, r.Headers, r.Partition = m.Topic, m.Payload, encodeHeaders(text, m), fresh
+		if m.Key != "" { // an empty key that is not nil would pull all messages without a key into one partition
+			r.Key = text.copy(m.Key)
+		}
+		records[i] = r
 	}
-	return r
+	return records
 }
 
-// encodeHeaders keeps the order and the duplicates. All values share one array.
-func encodeHeaders(m *outbox.Message) []kgo.RecordHeader {
+// encodeHeaders keeps the order and the duplicates.
+func encodeHeaders(text *arena, m *outbox.Message) []kgo.RecordHeader {
 	wire := outbox.WireHeaders(m)
-	size := 0
-	for _, h := range wire {
-		size += len(h.Value)
-	}
-	values := make([]byte, 0, size)
 	headers := make([]kgo.RecordHeader, len(wire))
 	for i, h := range wire {
-		from := len(values)
-		values = append(values, h.Value...)
-		headers[i] = kgo.RecordHeader{Key: h.Name, Value: values[from:len(values):len(values)]}
+		headers[i] = kgo.RecordHeader{Key: h.Name, Value: text.copy(h.Value)}
 	}
 	return headers
+}
+
+// arena makes copies of strings in blocks of size bytes, because a call makes thousands of short ones.
+type arena struct {
+	size  int
+	block []byte
+}
+
+// copy returns s as bytes, not nil even if s is empty: a header without a value is not one with an empty value.
+func (a *arena) copy(s string) []byte {
+	if a.block == nil || len(s) > cap(a.block)-len(a.block) {
+		a.block = make([]byte, 0, max(a.size, len(s)))
+	}
+	from := len(a.block)
+	a.block = append(a.block, s...)
+	return a.block[from:len(a.block):len(a.block)]
 }

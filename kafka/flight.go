@@ -83,10 +83,8 @@ func (f *flight) waits(known map[string]bool) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var topics []string
-	seen := make(map[string]bool)
 	for i, r := range f.records {
-		if f.errs[i] == errOpen && !known[r.Topic] && !seen[r.Topic] {
-			seen[r.Topic] = true
+		if !known[r.Topic] && f.errs[i] == errOpen && !slices.Contains(topics, r.Topic) {
 			topics = append(topics, r.Topic)
 		}
 	}

@@ -119,11 +119,11 @@ func (c *call) explain(f refusal) error {
 	if !errors.Is(f.err, kerr.MessageTooLarge) {
 		return f.err
 	}
-	r := c.records[f.at]
-	limit := c.limits.known(r.Topic)
-	c.limits.forget(r.Topic)
+	topic, size := c.records[f.at].Topic, batchOverhead+c.sizes[f.at]
+	limit := c.limits.known(topic)
+	c.limits.forget(topic)
 	if limit == 0 {
-		return outbox.Permanent(fmt.Errorf("%d bytes before compression: %w", sizeAlone(r), f.err))
+		return outbox.Permanent(fmt.Errorf("%d bytes before compression: %w", size, f.err))
 	}
-	return outbox.Permanent(fmt.Errorf("%d bytes before compression, max.message.bytes is %d: %w", sizeAlone(r), limit, f.err))
+	return outbox.Permanent(fmt.Errorf("%d bytes before compression, max.message.bytes is %d: %w", size, limit, f.err))
 }

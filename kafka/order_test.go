@@ -34,7 +34,7 @@ type published struct {
 }
 
 // publishSideBySide makes calls of Publish, workers at a time.
-func publishSideBySide(p *kafka.Publisher, t *testing.T, workers int, calls [][]*outbox.Message) []published {
+func publishSideBySide(t *testing.T, p *kafka.Publisher, workers int, calls [][]*outbox.Message) []published {
 	t.Helper()
 	all := make([]published, len(calls))
 	next := make(chan int)
@@ -125,34 +125,22 @@ func TestOrder(t *testing.T) {
 	t.Parallel()
 
 	for _, answer := range []*kerr.Error{
-		// Not retried by the client.
 		kerr.MessageTooLarge, kerr.InvalidRecord, kerr.CorruptMessage, kerr.PolicyViolation, kerr.UnknownServerError,
 		kerr.InvalidTimestamp, kerr.TopicAuthorizationFailed,
-		// Retried.
+	} {
+		t.Run("is_kept_through_"+answer.Message, func(t *testing.T) {
+			t.Parallel()
+			faultyCalls(t, answer, 20)
+		})
+	}
+	for _, answer := range []*kerr.Error{
 		kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend,
 		kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerEpoch, kerr.KafkaStorageError,
 		kerr.UnknownTopicOrPartition,
 	} {
-		t.Run("is_kept_through_"+answer.Message, func(t *testing.T) {
+		t.Run("is_kept_through_retries_after_"+answer.Message, func(t *testing.T) {
 			t.Parallel()
-			cluster := fake(t, "a", "b")
-			p := open(t, kafka.Config{
-				Brokers: cluster.ListenAddrs(), ClientOptions: []kgo.Opt{kgo.WithHooks(&slowHandOver{})},
-			})
-			faults := cluster.Fault(kfake.Fault{
-				Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{1, 3}, Err: answer, Count: -1,
-				When: func(kmsg.Request) bool { return rand.IntN(100) < 20 },
-			})
-			given := claims(20, 300, "a", "b")
-			if answer.Retriable {
-				given = given[:6] // each retry waits for new metadata
-			}
-			calls := publishSideBySide(p, t, 1, given)
-			faults.Remove()
-			n := check(t, calls, logs(t, cluster.ListenAddrs(), "a", "b"))
-			if faults.Hits() == 0 || n < len(given)*100 {
-				t.Errorf("%d of %d accepted after %d faults: too few to tell", n, len(given)*300, faults.Hits())
-			}
+			faultyCalls(t, answer, 5) // each retry waits for new metadata
 		})
 	}
 
@@ -167,7 +155,7 @@ func TestOrder(t *testing.T) {
 			}
 			return nil, nil, false
 		})
-		check(t, publishSideBySide(p, t, 4, claims(40, 300, "a", "b")), logs(t, cluster.ListenAddrs(), "a", "b"))
+		check(t, publishSideBySide(t, p, 4, claims(40, 300, "a", "b")), logs(t, cluster.ListenAddrs(), "a", "b"))
 	})
 
 	t.Run("is_kept_when_leaders_move", func(t *testing.T) {
@@ -186,7 +174,7 @@ func TestOrder(t *testing.T) {
 				}
 			}
 		}()
-		calls := publishSideBySide(p, t, 4, claims(40, 300, "a", "b"))
+		calls := publishSideBySide(t, p, 4, claims(40, 300, "a", "b"))
 		close(stop)
 		<-moved
 		if n := check(t, calls, logs(t, cluster.ListenAddrs(), "a", "b")); n != 40*300 {
@@ -212,7 +200,7 @@ func TestOrder(t *testing.T) {
 				poisons++
 			}
 		}
-		calls := publishSideBySide(p, t, 1, given)
+		calls := publishSideBySide(t, p, 1, given)
 		n := check(t, calls, logs(t, brokers, a, b))
 		if low := 40*300 - poisons*300/20; n < low {
 			t.Errorf("%d accepted, want at least %d: a refused record takes others with it than those of its key", n, low)
@@ -229,8 +217,25 @@ func TestOrder(t *testing.T) {
 		for c := range given {
 			given[c][c] = large(given[c][c].Topic, given[c][c].Key, 27_000)
 		}
-		check(t, publishSideBySide(p, t, 4, given), logs(t, brokers, a, b))
+		check(t, publishSideBySide(t, p, 4, given), logs(t, brokers, a, b))
 	})
+}
+
+// faultyCalls makes calls of 300 messages to a cluster that answers every fifth request to two of four partitions with answer.
+func faultyCalls(t *testing.T, answer *kerr.Error, calls int) {
+	t.Helper()
+	cluster := fake(t, "a", "b")
+	p := open(t, kafka.Config{Brokers: cluster.ListenAddrs(), ClientOptions: []kgo.Opt{kgo.WithHooks(&slowHandOver{})}})
+	faults := cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{1, 3}, Err: answer, Count: -1,
+		When: func(kmsg.Request) bool { return rand.IntN(5) == 0 },
+	})
+	made := publishSideBySide(t, p, 1, claims(calls, 300, "a", "b"))
+	faults.Remove()
+	n := check(t, made, logs(t, cluster.ListenAddrs(), "a", "b"))
+	if faults.Hits() == 0 || n < calls*100 {
+		t.Errorf("%d of %d accepted after %d faults: too few to tell", n, calls*300, faults.Hits())
+	}
 }
 
 // wantRefused wants n permanent failures, and the zero Result for what follows them under their keys.

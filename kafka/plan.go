@@ -8,11 +8,12 @@ import "github.com/twmb/franz-go/pkg/kgo"
 //   - a topic gets no more than fits into one batch, so that no partition gets two. A broker that has forgotten the
 //     producer takes a second batch although it has refused the first.
 //
-// A record that exceeds its topic's limit is not left out: compressed it may fit. It goes alone.
-func plan(records []*kgo.Record, at []int, limit func(topic string) int) [][]int {
+// A record that exceeds its topic's limit is not left out: compressed it may fit. It goes alone. Sizes are those of
+// [sizeInBatch].
+func plan(records []*kgo.Record, sizes, at []int, limit func(topic string) int) [][]int {
 	var flushes [][]int
 	for _, level := range byLevel(records, at) {
-		flushes = append(flushes, byBatch(records, level, limit)...)
+		flushes = append(flushes, byBatch(records, sizes, level, limit)...)
 	}
 	return flushes
 }
@@ -22,6 +23,9 @@ func byLevel(records []*kgo.Record, at []int) [][]int {
 	type trail struct {
 		topic string
 		level int
+	}
+	if oneTopic(records, at) {
+		return [][]int{at}
 	}
 	var levels [][]int
 	trails := make(map[string]trail)
@@ -43,20 +47,32 @@ func byLevel(records []*kgo.Record, at []int) [][]int {
 	return levels
 }
 
-// byBatch splits one level so that each topic's part of a flush fits into one batch.
-func byBatch(records []*kgo.Record, at []int, limit func(topic string) int) [][]int {
-	type filling struct{ flush, bytes int }
-	var flushes [][]int
-	fillings := make(map[string]filling)
+func oneTopic(records []*kgo.Record, at []int) bool {
 	for _, i := range at {
-		r := records[i]
-		size := sizeInBatch(r) + recordSlack
-		f := fillings[r.Topic]
-		if f.bytes > 0 && batchOverhead+f.bytes+size > limit(r.Topic) {
-			f = filling{flush: f.flush + 1}
+		if records[i].Topic != records[at[0]].Topic {
+			return false
+		}
+	}
+	return true
+}
+
+// byBatch splits one level so that each topic's part of a flush fits into one batch.
+func byBatch(records []*kgo.Record, sizes, at []int, limit func(topic string) int) [][]int {
+	type filling struct{ flush, bytes, limit int }
+	var flushes [][]int
+	fillings := make(map[string]*filling)
+	for _, i := range at {
+		topic := records[i].Topic
+		f := fillings[topic]
+		if f == nil {
+			f = &filling{limit: limit(topic)}
+			fillings[topic] = f
+		}
+		size := sizes[i] + recordSlack
+		if f.bytes > 0 && batchOverhead+f.bytes+size > f.limit {
+			f.flush, f.bytes = f.flush+1, 0
 		}
 		f.bytes += size
-		fillings[r.Topic] = f
 		if f.flush == len(flushes) {
 			flushes = append(flushes, nil)
 		}

@@ -47,7 +47,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := plan(c.records, positions(len(c.records)), func(string) int { return c.limit })
+			got := plan(c.records, sizesInBatch(c.records), positions(len(c.records)), func(string) int { return c.limit })
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("flushes (-want +got):\n%s", diff)
 			}
@@ -61,7 +61,7 @@ func TestPlanProperties(t *testing.T) {
 		names := rapid.SliceOfN(rapid.StringMatching(`[ABC][klm]?`), 0, 60).Draw(t, "records")
 		rs := records(names...)
 		limit := rapid.IntRange(100, 2000).Draw(t, "limit")
-		flushes := plan(rs, positions(len(rs)), func(string) int { return limit })
+		flushes := plan(rs, sizesInBatch(rs), positions(len(rs)), func(string) int { return limit })
 
 		seen, last := 0, make(map[string]int)
 		for n, flush := range flushes {

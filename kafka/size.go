@@ -11,8 +11,13 @@ const (
 	recordSlack   = 8  // by how much a record may grow behind others in a batch: larger offset and time deltas
 )
 
-// sizeAlone is the size of a batch that holds r alone, before compression.
-func sizeAlone(r *kgo.Record) int { return batchOverhead + sizeInBatch(r) }
+func sizesInBatch(records []*kgo.Record) []int {
+	sizes := make([]int, len(records))
+	for i, r := range records {
+		sizes[i] = sizeInBatch(r)
+	}
+	return sizes
+}
 
 // sizeInBatch is what r takes as the first record of a batch; further ones take at most recordSlack more.
 func sizeInBatch(r *kgo.Record) int {
