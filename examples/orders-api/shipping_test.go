@@ -1,0 +1,79 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	amqp091 "github.com/rabbitmq/amqp091-go"
+)
+
+// delivered is the event of an order as a consumer gets it.
+func delivered(t *testing.T, id, kind, payload string) *message.Message {
+	t.Helper()
+	m := message.NewMessageWithContext(t.Context(), id, message.Payload(payload))
+	m.Metadata.Set("type", kind)
+	return m
+}
+
+func TestShipping(t *testing.T) {
+	t.Parallel()
+
+	t.Run("ships_once_for_each_event_id", func(t *testing.T) {
+		t.Parallel()
+		shop, db := newShop(t)
+		event, order := uuid.NewString(), uuid.New()
+		for range 3 {
+			m := delivered(t, event, orderPlaced, `{"order_id":"`+order.String()+`","colour":"added later"}`)
+			if err := (shipping{db}).handle(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantRows(t, db, map[string]int64{"shipments": 1})
+		status, body, _ := send(t, http.MethodGet, shop+"/shipments/"+order.String(), "")
+		got := decode[Shipment](t, body)
+		if status != http.StatusOK || got.EventID.String() != event || got.OrderID != order {
+			t.Errorf("got %d %s", status, body)
+		}
+	})
+
+	t.Run("ignores_other_types_and_drops_what_it_cannot_read", func(t *testing.T) {
+		t.Parallel()
+		_, db := newShop(t)
+		for _, m := range []*message.Message{
+			delivered(t, uuid.NewString(), "OrderCancelled", `{}`),
+			delivered(t, uuid.NewString(), orderPlaced, `{`),
+			delivered(t, "no id", orderPlaced, `{}`),
+		} {
+			if err := (shipping{db}).handle(m); err != nil {
+				t.Errorf("message %s came back: %v", m.UUID, err)
+			}
+		}
+		wantRows(t, db, map[string]int64{"shipments": 0})
+	})
+
+	t.Run("wants_the_message_again_when_the_database_fails", func(t *testing.T) {
+		t.Parallel()
+		_, db := newShop(t)
+		if err := db.Migrator().DropTable(&Shipment{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := (shipping{db}).handle(delivered(t, uuid.NewString(), orderPlaced, `{}`)); err == nil {
+			t.Error("the message is lost")
+		}
+	})
+}
+
+func TestTextHeaders(t *testing.T) {
+	t.Parallel()
+	t.Run("reads_a_message_that_a_quorum_queue_delivers_again", func(t *testing.T) {
+		t.Parallel()
+		m, err := textHeaders{}.Unmarshal(amqp091.Delivery{Headers: amqp091.Table{
+			"_watermill_message_uuid": "id", "type": orderPlaced, "x-delivery-count": int64(1),
+		}})
+		if err != nil || m.UUID != "id" || m.Metadata.Get("type") != orderPlaced {
+			t.Errorf("got %+v, %v", m, err)
+		}
+	})
+}
