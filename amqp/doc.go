@@ -21,8 +21,8 @@
 // A broker that is away at the start, or goes away later, is no error of this package. It connects when it
 // has to publish, waits between failed attempts, and answers Unavailable at once in the meantime.
 //
-// A message that makes the broker close the channel is found and fails alone. Those sent beside it are sent
-// once more on a new channel, so a few of them may arrive twice, under the same id. To keep that rare,
+// A message that makes the broker close the channel is found and fails alone. Those on their way beside it are
+// sent again on a new channel, under the same id, so some of them may arrive more than once. To keep that rare,
 // exchanges are looked up on a connection of their own before anything is sent, and what AMQP cannot encode
 // is refused before it is sent.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -213,6 +214,34 @@ func TestPublish(t *testing.T) {
 		if got := len(b.take(queue)); got != 1 {
 			t.Errorf("queue holds %d messages, want 1", got)
 		}
+	})
+}
+
+func TestConnections(t *testing.T) {
+	t.Parallel()
+
+	t.Run("are_as_many_as_calls_at_once_and_one_for_lookups", func(t *testing.T) {
+		t.Parallel()
+		b := connect(t)
+		exchange, _ := b.bound()
+		proxy := newProxy(t)
+		p := open(t, amqp.Config{URLs: []string{proxy.url}})
+		const calls = 6
+		for range 10 {
+			var running sync.WaitGroup
+			for range calls {
+				running.Go(func() {
+					results := p.Publish(within(t, time.Minute), messages(100, exchange, "placed"))
+					wantTally(t, results, map[string]int{"accepted": 100})
+				})
+			}
+			running.Wait()
+		}
+		if got := proxy.dials(); got > calls+1 {
+			t.Errorf("%d connections were opened, want at most %d", got, calls+1)
+		}
+		must(t, p.Close())
+		eventually(t, 5*time.Second, func() bool { return proxy.live() == 0 })
 	})
 }
 
