@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -10,6 +11,7 @@ import (
 
 var (
 	errRollback = errors.New("middleware: the answer rolls back")
+	errNotRun   = errors.New("middleware: the transactor did not run its function")
 	errTwice    = errors.New("middleware: a request cannot be handled twice: the transactor must not retry")
 )
 
@@ -18,8 +20,7 @@ var (
 // large to be held can be decided in the middle of the handler.
 type transaction struct {
 	ctx     context.Context // carries the transaction
-	resume  func() (context.Context, bool)
-	stop    func()
+	finish  func()          // lets the function return, and waits for InTransaction
 	ended   bool
 	verdict error // what the function returns
 	err     error // what InTransaction returned
@@ -27,7 +28,7 @@ type transaction struct {
 
 func begin(ctx context.Context, t outbox.Transactor) (*transaction, error) {
 	tx := &transaction{}
-	tx.resume, tx.stop = iter.Pull(func(yield func(context.Context) bool) {
+	open, finish := iter.Pull(func(yield func(context.Context) bool) {
 		entered := false
 		tx.err = t.InTransaction(ctx, func(ctx context.Context) error {
 			if entered {
@@ -38,15 +39,11 @@ func begin(ctx context.Context, t outbox.Transactor) (*transaction, error) {
 			return tx.verdict
 		})
 	})
-	txCtx, open := tx.resume()
-	if !open {
-		tx.ended = true
-		if tx.err == nil {
-			tx.err = errors.New("middleware: the transactor did not run its function")
-		}
-		return nil, tx.err
+	txCtx, isOpen := open()
+	if !isOpen {
+		return nil, cmp.Or(tx.err, errNotRun)
 	}
-	tx.ctx = txCtx
+	tx.ctx, tx.finish = txCtx, finish
 	return tx, nil
 }
 
@@ -61,7 +58,6 @@ func (tx *transaction) end(verdict error) error {
 	}
 	tx.ended = true
 	tx.verdict = verdict
-	tx.resume()
-	tx.stop()
+	tx.finish()
 	return tx.err
 }

@@ -273,6 +273,16 @@ func TestTransactionFailure(t *testing.T) {
 		wantProblem(t, w, http.StatusInternalServerError)
 	})
 
+	t.Run("does_not_answer_200_for_a_transactor_that_never_runs_its_function", func(t *testing.T) {
+		t.Parallel()
+		w := httptest.NewRecorder()
+		h := middleware.Transaction(idle{}, quiet())(http.HandlerFunc(created))
+		h.ServeHTTP(w, request(t, http.MethodPost, "/"))
+		if w.Code != http.StatusInternalServerError {
+			t.Errorf("got %d %q", w.Code, w.Body)
+		}
+	})
+
 	t.Run("calls_the_handler_once_even_if_the_transactor_retries", func(t *testing.T) {
 		t.Parallel()
 		s, calls := &script{retries: true}, 0
@@ -344,6 +354,10 @@ func TestTransactionFailure(t *testing.T) {
 		wantProblem(t, w, http.StatusGatewayTimeout)
 	})
 }
+
+type idle struct{}
+
+func (idle) InTransaction(context.Context, func(context.Context) error) error { return nil }
 
 type panicking struct{}
 

@@ -3,7 +3,6 @@ package watermilladapter
 import (
 	"context"
 	"strconv"
-	"sync"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 )
@@ -49,33 +48,24 @@ type relaySource struct {
 	relay  Runner
 	router *message.Router
 	failed func(error)
-
-	mu   sync.Mutex
-	stop context.CancelFunc
-	done chan struct{}
+	stop   context.CancelFunc // of the subscription
 }
 
 func (s *relaySource) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
-	ctx, stop := context.WithCancel(ctx)
-	messages, done := make(chan *message.Message), make(chan struct{})
-	s.mu.Lock()
-	s.stop, s.done = stop, done
-	s.mu.Unlock()
-	go func() {
-		defer stop()
-		s.run(ctx, messages, done)
-	}()
+	ctx, s.stop = context.WithCancel(ctx)
+	messages := make(chan *message.Message)
+	go s.run(ctx, messages)
 	return messages, nil
 }
 
 // run reports an error and ends the subscription before it closes the router, which waits for subscriptions to end.
-func (s *relaySource) run(ctx context.Context, messages chan *message.Message, done chan struct{}) {
+func (s *relaySource) run(ctx context.Context, messages chan *message.Message) {
+	defer s.stop()
 	err := s.relay.Run(ctx)
 	if err != nil && s.failed != nil {
 		s.failed(err)
 	}
 	close(messages)
-	close(done)
 	if err == nil {
 		return
 	}
@@ -84,14 +74,8 @@ func (s *relaySource) run(ctx context.Context, messages chan *message.Message, d
 	}
 }
 
-// Close ends the relay and waits for it.
+// Close tells the relay to end. The router calls it after Subscribe, and then waits for the end of the subscription.
 func (s *relaySource) Close() error {
-	s.mu.Lock()
-	stop, done := s.stop, s.done
-	s.mu.Unlock()
-	if stop != nil {
-		stop()
-		<-done
-	}
+	s.stop()
 	return nil
 }

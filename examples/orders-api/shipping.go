@@ -72,15 +72,12 @@ func (s shipping) handle(m *message.Message) error {
 	return s.ship(m, Shipment{EventID: id, OrderID: event.OrderID})
 }
 
-// ship writes the shipment in a transaction of its own, in which a real shop would do the rest of the work too.
+// ship writes the shipment in a transaction of its own, unless the event has been handled before. A real shop would do
+// the rest of its work in the same transaction, so that the event's id guards that too.
 func (s shipping) ship(m *message.Message, shipment Shipment) error {
+	seen := clause.OnConflict{Columns: []clause.Column{{Name: "event_id"}}, DoNothing: true}
 	return s.db.WithContext(m.Context()).Transaction(func(tx *gorm.DB) error {
-		seen := clause.OnConflict{Columns: []clause.Column{{Name: "event_id"}}, DoNothing: true}
-		created := tx.Clauses(seen).Create(&shipment)
-		if created.Error != nil || created.RowsAffected == 0 {
-			return created.Error
-		}
-		return nil
+		return tx.Clauses(seen).Create(&shipment).Error
 	})
 }
 

@@ -24,8 +24,8 @@ func TestShipping(t *testing.T) {
 		t.Parallel()
 		shop, db := newShop(t)
 		event, order := uuid.NewString(), uuid.New()
-		for range 3 {
-			m := delivered(t, event, orderPlaced, `{"order_id":"`+order.String()+`","colour":"added later"}`)
+		for _, id := range []uuid.UUID{order, order, uuid.New()} { // the id of the event says that it is the same
+			m := delivered(t, event, orderPlaced, `{"order_id":"`+id.String()+`","colour":"added later"}`)
 			if err := (shipping{db}).handle(m); err != nil {
 				t.Fatal(err)
 			}

@@ -236,9 +236,12 @@ func onRabbitMQ(t *testing.T) (environment, *gorm.DB) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, queueErr := channel.QueueDelete(config{topic: topic}.consumer(), false, false, false)
+		queue := config{topic: topic}.consumer()
+		quorum := amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum}
+		_, kindErr := channel.QueueDeclare(queue, true, false, false, false, quorum) // an error if it is of another kind
+		_, queueErr := channel.QueueDelete(queue, false, false, false)
 		exchangeErr := channel.ExchangeDelete(topic, false, false)
-		if err := errors.Join(queueErr, exchangeErr, connection.Close()); err != nil {
+		if err := errors.Join(kindErr, queueErr, exchangeErr, connection.Close()); err != nil {
 			t.Errorf("remove queue and exchange: %v", err)
 		}
 	})
