@@ -47,8 +47,10 @@ services-up: ## start PostgreSQL, RabbitMQ and Kafka for the tests
 services-down: ## end them and remove their data
 	@scripts/services down
 
-bench: ## measure the relay beside the raw limits of database and brokers
-	cd bench && go run .
+bench: ## measure the relay beside raw limits and other ways (ARGS: flags, see bench/README.md)
+	@echo "bench: on the servers given, or started here (make services-down ends those)"
+	@scripts/services up
+	@eval "$$(scripts/services env)" && cd bench && go run . $(ARGS)
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION)"

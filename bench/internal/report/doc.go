@@ -1,0 +1,2 @@
+// Package report turns results into ratios, a table, and a verdict on the targets.
+package report

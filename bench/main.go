@@ -1,0 +1,102 @@
+// Command bench measures how fast the relay empties its table into Kafka and RabbitMQ, beside the raw limits of the
+// same servers and beside other ways to do it, in one run on one machine. README.md tells what is compared and how.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/postroom/postroom/bench/internal/load"
+	"github.com/postroom/postroom/bench/internal/report"
+	"github.com/postroom/postroom/bench/internal/servers"
+	"github.com/postroom/postroom/bench/internal/subject"
+)
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	met, err := bench(ctx)
+	stop()
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	case !met:
+		fmt.Fprintln(os.Stderr, "bench: a target was missed")
+		os.Exit(1)
+	}
+}
+
+// options are what the command line says.
+type options struct {
+	run      string
+	dir      string
+	subjects string
+	profiles string
+	repeats  int
+	limit    time.Duration
+	load     load.Workload
+}
+
+func parse() (options, error) {
+	o := options{}
+	flag.StringVar(&o.run, "run", time.Now().UTC().Format("20060102-150405"),
+		"name of the run; one that exists goes on where it stopped")
+	flag.StringVar(&o.dir, "dir", "results", "folder of the results")
+	flag.StringVar(&o.subjects, "subjects", "",
+		"comma-separated subjects to measure (default all: "+strings.Join(names(subject.All()), ", ")+")")
+	flag.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each measurement (default none)")
+	flag.IntVar(&o.repeats, "repeats", 3, "measurements of each subject")
+	flag.DurationVar(&o.limit, "limit", 5*time.Minute, "longest time of one measurement")
+	flag.IntVar(&o.load.Messages, "messages", 50_000, "messages in the table; slow subjects get a fifth")
+	flag.IntVar(&o.load.Keys, "keys", 1_000, "ordering keys, evenly used")
+	flag.IntVar(&o.load.Size, "size", 300, "bytes of a payload")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return o, fmt.Errorf("read the command line: %q is no flag", flag.Arg(0))
+	}
+	if o.repeats < 1 {
+		return o, fmt.Errorf("read the command line: repeats must be at least 1, not %d", o.repeats)
+	}
+	if err := o.load.Check(); err != nil {
+		return o, fmt.Errorf("read the command line: %w", err)
+	}
+	return o, nil
+}
+
+// bench measures what is still to be measured, prints what it comes to, and reports whether the targets are met.
+func bench(ctx context.Context) (met bool, err error) {
+	o, err := parse()
+	if err != nil {
+		return false, err
+	}
+	specs, err := choose(o.subjects)
+	if err != nil {
+		return false, err
+	}
+	at, err := servers.FromEnvironment()
+	if err != nil {
+		return false, err
+	}
+	r, err := newRun(ctx, o, specs, at)
+	if err != nil {
+		return false, err
+	}
+	if err := r.measureAll(ctx); err != nil {
+		return false, err
+	}
+	fmt.Println()
+	if err := report.Table(os.Stdout, r.file.Summaries); err != nil {
+		return false, err
+	}
+	met = report.Verdicts(os.Stdout, r.file.Summaries)
+	return met, r.file.Save(filepath.Join(o.dir, "latest.json"))
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/postroom/postroom/bench/internal/load"
+	"github.com/postroom/postroom/bench/internal/results"
+	"github.com/postroom/postroom/bench/internal/servers"
+	"github.com/postroom/postroom/bench/internal/subject"
+)
+
+// measure makes what a subject needs, lets it fill its table, takes the time of its drain, counts at the broker, and
+// removes everything again. A subject that breaks down makes a sample with an error; servers that do are an error.
+func (r *benchRun) measure(
+	ctx context.Context, spec subject.Spec, cell results.Cell, repeat int,
+) (sample results.Sample, err error) {
+	database, err := servers.NewDatabase(ctx, r.at.Postgres)
+	if err != nil {
+		return sample, err
+	}
+	defer func() { err = errors.Join(err, database.Drop()) }()
+	destination, err := r.at.NewDestination(ctx, spec.Broker)
+	if err != nil {
+		return sample, err
+	}
+	defer func() { err = errors.Join(err, destination.Delete()) }()
+
+	sample = results.Sample{Cell: cell, Repeat: repeat, Load: results.LoadAverage()}
+	site := subject.Site{
+		Addresses: r.at, Database: database.URL, Destination: destination.Name(), Load: cell.Workload,
+		Progress: subject.NewProgress(cell.Workload.Messages),
+	}
+	if err := r.drain(ctx, spec, site, database, &sample); err != nil {
+		return sample, err
+	}
+	if spec.Broker == servers.None {
+		return sample, nil
+	}
+	checker := load.NewChecker(cell.Workload)
+	if err := destination.Count(ctx, checker); err != nil {
+		return sample, err
+	}
+	sample.Arrived = checker.Verdict()
+	return sample, nil
+}
+
+// drain is the part of a measurement in which the subject is at work.
+func (r *benchRun) drain(
+	ctx context.Context, spec subject.Spec, site subject.Site, database *servers.Database, sample *results.Sample,
+) (err error) {
+	s, err := spec.Open(ctx, site)
+	if err != nil {
+		return fmt.Errorf("open the subject: %w", err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Fill(ctx); err != nil {
+		return err
+	}
+	if err := database.Ready(ctx); err != nil {
+		return err
+	}
+	stop, err := r.profile(fmt.Sprintf("%s-%d", spec.Name, sample.Repeat))
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	broken := s.Drain(limited)
+	if err := errors.Join(ctx.Err(), stop()); err != nil {
+		return err
+	}
+	fillIn(sample, site, broken)
+	return nil
+}
+
+func fillIn(sample *results.Sample, site subject.Site, broken error) {
+	sample.Seconds = site.Progress.Took().Seconds()
+	if broken != nil {
+		sample.Error = broken.Error()
+		return
+	}
+	sample.Rate = float64(sample.Workload.Messages) / sample.Seconds
+	sample.Steady = site.Progress.Steady()
+}

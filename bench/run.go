@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/bench/internal/report"
+	"github.com/postroom/postroom/bench/internal/results"
+	"github.com/postroom/postroom/bench/internal/servers"
+	"github.com/postroom/postroom/bench/internal/subject"
+)
+
+// benchRun is all measurements of one call of the command.
+type benchRun struct {
+	options
+	specs []subject.Spec
+	at    servers.Addresses
+	path  string
+	file  *results.File
+}
+
+// newRun opens the results, and notes what the measurements are made on.
+func newRun(ctx context.Context, o options, specs []subject.Spec, at servers.Addresses) (*benchRun, error) {
+	path := filepath.Join(o.dir, o.run+".json")
+	file, err := results.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := at.Versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(versions, results.ModuleVersions(modules()...))
+	machine := results.ThisMachine()
+	if len(file.Samples) == 0 {
+		file.Started = time.Now().UTC().Truncate(time.Second)
+	} else if file.Machine != machine || !maps.Equal(file.Versions, versions) {
+		return nil, fmt.Errorf("go on with run %s: it was made on another machine or with other versions", o.run)
+	}
+	file.Run, file.Machine, file.Versions = o.run, machine, versions
+	return &benchRun{options: o, specs: specs, at: at, path: path, file: file}, nil
+}
+
+// modules are those whose versions matter.
+func modules() []string {
+	return []string{
+		"github.com/ThreeDotsLabs/watermill",
+		"github.com/ThreeDotsLabs/watermill-amqp/v3",
+		"github.com/ThreeDotsLabs/watermill-kafka/v3",
+		"github.com/ThreeDotsLabs/watermill-sql/v4",
+		"github.com/jackc/pgx/v5",
+		"github.com/rabbitmq/amqp091-go",
+		"github.com/riverqueue/river",
+		"github.com/twmb/franz-go",
+	}
+}
+
+// measureAll lets the subjects take turns (A B, then B A), so that what changes on the machine meanwhile meets all of
+// them, and saves after each.
+func (r *benchRun) measureAll(ctx context.Context) error {
+	fmt.Printf("run %s: %d subjects × %d repeats, results in %s\n", r.options.run, len(r.specs), r.repeats, r.path)
+	for repeat := 1; repeat <= r.repeats; repeat++ {
+		for _, spec := range turn(r.specs, repeat) {
+			if err := r.measureOnce(ctx, spec, repeat); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *benchRun) measureOnce(ctx context.Context, spec subject.Spec, repeat int) error {
+	cell := cellOf(spec, r.load)
+	if r.file.Has(cell, repeat) {
+		return nil
+	}
+	sample, err := r.measure(ctx, spec, cell, repeat)
+	if err != nil {
+		return fmt.Errorf("measure %s, repeat %d: %w", spec.Name, repeat, err)
+	}
+	fmt.Println(line(sample))
+	r.file.Samples = append(r.file.Samples, sample)
+	r.file.Summarize()
+	r.file.Ratios = report.Ratios(r.file.Summaries)
+	return r.file.Save(r.path)
+}
+
+// turn returns the subjects forwards in odd repeats and backwards in even ones.
+func turn(specs []subject.Spec, repeat int) []subject.Spec {
+	specs = slices.Clone(specs)
+	if repeat%2 == 0 {
+		slices.Reverse(specs)
+	}
+	return specs
+}
+
+func line(s results.Sample) string {
+	text := fmt.Sprintf("%2d  %-18s %6d messages in %7.3f s  %9.0f msg/s  load %.1f  %s",
+		s.Repeat, s.Subject, s.Workload.Messages, s.Seconds, s.Rate, s.Load, s.Arrived)
+	if s.Error != "" {
+		text += "  FAILED: " + s.Error
+	}
+	return text
+}
