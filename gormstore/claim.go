@@ -75,7 +75,33 @@ func (s *Store) Claim(ctx context.Context, r outbox.ClaimRequest) (outbox.Claim,
 	}
 	slices.SortFunc(answer.rows, func(a, b *storedRow) int { return cmp.Or(cmp.Compare(a.ord, b.ord), cmp.Compare(a.seq, b.seq)) })
 	ses.apply(q, answer, time.Since(now))
-	return newClaim(r, answer), nil
+	claim := newClaim(r, answer)
+	if answer.broken() {
+		return s.setAside(ctx, claim, answer)
+	}
+	return claim, nil
+}
+
+func (a claimAnswer) broken() bool {
+	return slices.ContainsFunc(a.rows, func(r *storedRow) bool { return r.broken != nil })
+}
+
+// setAside parks the messages of a claim that cannot be read, releases the others, and returns a claim of none; the
+// next one gets them. A message that nobody can read would otherwise stop its lane for good.
+func (s *Store) setAside(ctx context.Context, c outbox.Claim, a claimAnswer) (outbox.Claim, error) {
+	outcomes := make([]outbox.Outcome, len(a.rows))
+	for i, r := range a.rows {
+		outcomes[i] = outbox.Outcome{Claimed: &r.Claimed}
+		if r.broken != nil {
+			outcomes[i].Verdict, outcomes[i].Class, outcomes[i].Err = outbox.ParkKey, outbox.ClassPermanent, r.broken
+			s.log.ErrorContext(ctx, "outbox message cannot be read and is parked", "id", r.ID, "error", r.broken)
+		}
+	}
+	if _, err := s.Settle(ctx, c, outcomes); err != nil {
+		return outbox.Claim{}, fmt.Errorf("park messages that cannot be read: %w", err)
+	}
+	c.Messages = nil
+	return c, nil
 }
 
 func newClaim(r outbox.ClaimRequest, a claimAnswer) outbox.Claim {

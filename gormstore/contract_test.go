@@ -3,9 +3,11 @@ package gormstore_test
 import (
 	"testing"
 
+	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/storetest"
 )
 
@@ -29,3 +31,27 @@ type conformant struct {
 
 // SingleWriter reports whether a second write transaction has to wait for the first.
 func (c conformant) SingleWriter() bool { return c.single }
+
+// TestIsolation: a database whose default is stricter must not turn a claim that waited into an error.
+func TestIsolation(t *testing.T) {
+	for _, level := range []string{"repeatable read", "serializable"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			address := postgresAddress(t)
+			db := open(t, postgres.Open(withParameter(t, address, "default_transaction_isolation", level)), gorm.Config{})
+			f := newFixture(t, db, 8, gormstore.Config{})
+			f.enqueue("a", "b")
+			r := f.started()
+			tx := f.writer().tx
+			exec(t, tx, "UPDATE outbox_lanes SET nudge = nudge + 1")
+			claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), r.request()) })
+			f.waiting(1, "WITH late")
+			if err := tx.Commit().Error; err != nil {
+				t.Fatal(err)
+			}
+			if c := await(f, claimed); c.err != nil || len(c.value.Messages) != 2 {
+				t.Errorf("claimed %d messages, %v; want 2", len(c.value.Messages), c.err)
+			}
+		})
+	}
+}

@@ -101,6 +101,8 @@ func transactionError(ctx context.Context, err error) error {
 	case isDuplicate(err):
 		e := &outbox.FieldError{Field: "ID", Code: outbox.CodeDuplicateID, Hint: "a message of this id is stored already"}
 		return fmt.Errorf("%w: %w", e, err)
+	case isBusy(err):
+		return fmt.Errorf("open SQLite with _txlock=immediate and a busy timeout: %w", err)
 	}
 	return err
 }

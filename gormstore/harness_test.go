@@ -73,12 +73,18 @@ func newFixture(t testing.TB, db *gorm.DB, lanes int, config gormstore.Config) *
 
 func openPostgres(t testing.TB, config gorm.Config) *gorm.DB {
 	t.Helper()
+	return open(t, postgres.Open(postgresAddress(t)), config)
+}
+
+// postgresAddress makes a schema and returns the address at which it is the only one.
+func postgresAddress(t testing.TB) string {
+	t.Helper()
 	schema := testservices.Name("gormstore")
 	address := testservices.Postgres(t)
 	admin := open(t, postgres.Open(address), gorm.Config{})
 	exec(t, admin, fmt.Sprintf("CREATE SCHEMA %q", schema))
 	t.Cleanup(func() { exec(t, admin, fmt.Sprintf("DROP SCHEMA %q CASCADE", schema)) })
-	return open(t, postgres.Open(withParameter(t, address, "search_path", schema)), config)
+	return withParameter(t, address, "search_path", schema)
 }
 
 func withParameter(t testing.TB, address, name, value string) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"github.com/pressly/goose/v3"
@@ -17,6 +18,7 @@ import (
 type postgres struct {
 	names names
 	plans replanner
+	pin   atomic.Bool // the database's default isolation is not READ COMMITTED
 	sql   postgresSQL
 }
 
@@ -77,14 +79,26 @@ func (p *postgres) migrateOptions() []goose.ProviderOption {
 }
 
 // pgMeta is run after a look at the catalog: naming a missing table would end the transaction that it runs in.
-const pgMeta = `SELECT version, lanes FROM {meta}`
+const pgMeta = `
+SELECT version, lanes, current_setting('default_transaction_isolation') <> 'read committed' FROM {meta}`
 
 func (p *postgres) meta(ctx context.Context, q querier) (meta, error) {
 	var m meta
 	if err := q.QueryRowContext(ctx, p.tableExists("meta")).Scan(&m.found); err != nil || !m.found {
 		return m, err
 	}
-	return m, q.QueryRowContext(ctx, p.sql.meta).Scan(&m.version, &m.lanes)
+	var pin bool
+	err := q.QueryRowContext(ctx, p.sql.meta).Scan(&m.version, &m.lanes, &pin)
+	p.pin.Store(pin)
+	return m, err
+}
+
+// once runs a single statement under READ COMMITTED, without a transaction where that is the default.
+func (p *postgres) once(ctx context.Context, pool *sql.DB, fn func(q querier) error) error {
+	if p.pin.Load() {
+		return p.transact(ctx, pool, fn)
+	}
+	return fn(pool)
 }
 
 // transact pins READ COMMITTED: a later statement must see what others committed while an earlier one waited.

@@ -158,7 +158,15 @@ const pgPickSuspect = `pick AS MATERIALIZED (
   LIMIT least($4, 1)
 )`
 
-func (p *postgres) claim(ctx context.Context, pool *sql.DB, q claimQuery) (claimAnswer, error) {
+func (p *postgres) claim(ctx context.Context, pool *sql.DB, q claimQuery) (answer claimAnswer, err error) {
+	err = p.once(ctx, pool, func(db querier) error {
+		answer, err = p.claimIn(ctx, db, q)
+		return err
+	})
+	return answer, err
+}
+
+func (p *postgres) claimIn(ctx context.Context, db querier, q claimQuery) (claimAnswer, error) {
 	text, args := p.sql.claim, p.claimArgs(q)
 	switch {
 	case q.Suspect:
@@ -167,7 +175,7 @@ func (p *postgres) claim(ctx context.Context, pool *sql.DB, q claimQuery) (claim
 		text, args = p.sql.claimPerKey, append(args, q.PerKey)
 	}
 	defer p.plans.took(time.Now())
-	rows, err := pool.QueryContext(ctx, p.plans.text(text), args...)
+	rows, err := db.QueryContext(ctx, p.plans.text(text), args...)
 	if err != nil {
 		return claimAnswer{}, err
 	}

@@ -47,7 +47,11 @@ ON CONFLICT (lane, key) DO UPDATE SET seq = excluded.seq WHERE b.seq <> excluded
 
 func (p *postgres) settle(ctx context.Context, pool *sql.DB, s settlement) (did settled, err error) {
 	if len(s.keys) == 0 {
-		return p.settleMessages(ctx, pool, s)
+		err = p.once(ctx, pool, func(q querier) error {
+			did, err = p.settleMessages(ctx, q, s)
+			return err
+		})
+		return did, err
 	}
 	err = p.transact(ctx, pool, func(q querier) error {
 		lanes := make([]int, len(s.keys))
