@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/bench/internal/load"
+	"github.com/postroom/postroom/bench/internal/results"
+	"github.com/postroom/postroom/bench/internal/servers"
+	"github.com/postroom/postroom/bench/internal/subject"
+)
+
+var small = load.Workload{Messages: 600, Keys: 20, Size: 300}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+
+	t.Run("takes_all_for_an_empty_list", func(t *testing.T) {
+		t.Parallel()
+		got, err := choose("")
+		if err != nil || len(got) != len(subject.All()) {
+			t.Errorf("choose = %d subjects, %v; want all %d", len(got), err, len(subject.All()))
+		}
+	})
+
+	t.Run("keeps_the_usual_order", func(t *testing.T) {
+		t.Parallel()
+		got, err := choose("raw-sql,ours-kafka")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"ours-kafka", "raw-sql"}, names(got)); diff != "" {
+			t.Errorf("chosen (-want +got):\n%s", diff)
+		}
+	})
+
+	t.Run("names_the_known_ones_for_an_unknown_one", func(t *testing.T) {
+		t.Parallel()
+		_, err := choose("ours-kafka,ours-pulsar")
+		if err == nil || !strings.Contains(err.Error(), `"ours-pulsar"`) || !strings.Contains(err.Error(), "raw-amqp") {
+			t.Errorf("error = %v, want one with the unknown name and the known ones", err)
+		}
+	})
+}
+
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	t.Run("goes_forwards_and_backwards_in_turn", func(t *testing.T) {
+		t.Parallel()
+		specs := []subject.Spec{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+		var order []string
+		for repeat := 1; repeat <= 3; repeat++ {
+			order = append(order, names(turn(specs, repeat))...)
+		}
+		if got, want := strings.Join(order, ""), "abccbaabc"; got != want {
+			t.Errorf("order = %s, want %s", got, want)
+		}
+	})
+}
+
+func TestCellOf(t *testing.T) {
+	t.Parallel()
+	t.Run("gives_a_slow_subject_its_share", func(t *testing.T) {
+		t.Parallel()
+		got := cellOf(subject.Spec{Name: "slow", Share: 5}, small)
+		fifth := load.Workload{Messages: 120, Keys: 20, Size: 300}
+		want := results.Cell{Kind: results.Drain, Subject: "slow", Workload: fifth}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("cell (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestMeasure is not parallel: it measures.
+func TestMeasure(t *testing.T) {
+	at, err := servers.FromEnvironment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &benchRun{options: options{limit: time.Minute}, at: at}
+
+	for _, spec := range subject.All() {
+		t.Run("carries_everything_once_by_"+spec.Name, func(t *testing.T) {
+			cell := cellOf(spec, small)
+			s, err := r.measure(t.Context(), spec, cell, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Error != "" || s.Rate <= 0 {
+				t.Fatalf("rate = %v, error %q", s.Rate, s.Error)
+			}
+			want := load.Verdict{Delivered: cell.Workload.Messages}
+			if spec.Broker == servers.None {
+				want.Delivered = 0
+			}
+			want.Misordered = s.Arrived.Misordered // in how far a subject keeps the order is what the run shows
+			if diff := cmp.Diff(want, s.Arrived); diff != "" {
+				t.Errorf("arrived (-want +got):\n%s", diff)
+			}
+			if strings.HasPrefix(spec.Name, "ours-") && !s.Arrived.Ordered() {
+				t.Errorf("%d messages out of order", s.Arrived.Misordered)
+			}
+		})
+	}
+
+	t.Run("shows_a_loss_of_a_subject_that_claims_to_be_done", func(t *testing.T) {
+		s, err := r.measure(t.Context(), substitute(forgetful{}), cellOf(subject.Spec{}, small), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(load.Verdict{Missing: small.Messages}, s.Arrived); diff != "" {
+			t.Errorf("arrived (-want +got):\n%s", diff)
+		}
+	})
+
+	t.Run("notes_the_error_of_a_subject_that_breaks_down", func(t *testing.T) {
+		s, err := r.measure(t.Context(), substitute(broken{}), cellOf(subject.Spec{}, small), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Error != errBroken.Error() || s.Rate != 0 || s.Arrived.Missing != small.Messages {
+			t.Errorf("sample = %+v, want its error, no rate and nothing arrived", s)
+		}
+	})
+}
+
+// substitute is a subject that publishes nothing to Kafka.
+func substitute(s subject.Subject) subject.Spec {
+	return subject.Spec{
+		Name: "substitute", Broker: servers.Kafka,
+		Open: func(context.Context, subject.Site) (subject.Subject, error) { return s, nil },
+	}
+}
+
+var errBroken = errors.New("broken down")
+
+type forgetful struct{}
+
+func (forgetful) Fill(context.Context) error  { return nil }
+func (forgetful) Drain(context.Context) error { return nil }
+func (forgetful) Close() error                { return nil }
+
+type broken struct{ forgetful }
+
+func (broken) Drain(context.Context) error { return errBroken }
