@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/outbox/publishertest"
 )
 
-// TestConformance runs the behaviours of every publisher, with a poison that AMQP cannot encode and with one over which
-// the broker closes the channel.
+// TestConformance runs the behaviours of every publisher, with a poison that AMQP cannot encode and with one
+// over which the broker closes the channel.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, trust := range map[string]bool{"by_default": false, "with_trusted_queues": true} {

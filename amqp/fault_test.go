@@ -229,7 +229,7 @@ func TestOutage(t *testing.T) {
 		wantOnly(t, <-running, "unknown", "no word", "unavailable")
 		results, took := timed(within(t, time.Minute), p, messages(1, exchange, "placed"))
 		wantTally(t, results, map[string]int{"unavailable": 1})
-		wantWithin(t, "a call after Close", took, 100*time.Millisecond)
+		wantWithin(t, "a call after Close", took, time.Second)
 		proxy.thaw()
 		eventually(t, 5*time.Second, func() bool { return proxy.live() == 0 })
 	})
@@ -243,7 +243,7 @@ func TestAlarm(t *testing.T) {
 		b := connect(t)
 		exchange, _ := b.bound()
 		proxy := newProxy(t)
-		p := open(t, amqp.Config{URLs: []string{proxy.url}, ConfirmTimeout: 500 * time.Millisecond, Window: 50})
+		p := open(t, amqp.Config{URLs: []string{proxy.url}, ConfirmTimeout: 2 * time.Second, Window: 50})
 		wantTally(t, p.Publish(within(t, time.Minute), messages(1, exchange, "placed")), map[string]int{"accepted": 1})
 		proxy.alarm()
 		wantTally(t, p.Publish(within(t, time.Minute), messages(200, exchange, "placed")),
@@ -251,7 +251,7 @@ func TestAlarm(t *testing.T) {
 		for range 20 {
 			results, took := timed(within(t, time.Minute), p, messages(200, exchange, "placed"))
 			wantTally(t, results, map[string]int{"unavailable": 200})
-			wantWithin(t, "a call under the alarm", took, 100*time.Millisecond)
+			wantWithin(t, "a call under the alarm", took, time.Second)
 		}
 		if got := proxy.live(); got != 2 {
 			t.Errorf("%d connections under the alarm, want 2", got)
@@ -292,6 +292,29 @@ func TestAlarm(t *testing.T) {
 		wantWithin(t, "Close under an alarm", time.Since(begin), 3*time.Second)
 		proxy.clear()
 		eventually(t, 5*time.Second, func() bool { return proxy.live() == 0 })
+	})
+
+	t.Run("is_probed_by_single_messages_once_the_connection_that_was_told_is_lost", func(t *testing.T) {
+		t.Parallel()
+		b := connect(t)
+		exchange, _ := b.bound()
+		proxy := newProxy(t)
+		p := open(t, amqp.Config{URLs: []string{proxy.url}, ConfirmTimeout: 300 * time.Millisecond, Window: 20})
+		wantTally(t, p.Publish(within(t, time.Minute), messages(1, exchange, "placed")), map[string]int{"accepted": 1})
+		proxy.alarm()
+		wantTally(t, p.Publish(within(t, time.Minute), messages(50, exchange, "placed")),
+			map[string]int{"unknown": 20, "unavailable": 30})
+		proxy.cut()
+		for range 3 {
+			eventually(t, 5*time.Second, func() bool {
+				return tally(p.Publish(within(t, time.Minute), messages(50, exchange, "placed")))["unknown"] == 1
+			})
+			proxy.cut()
+		}
+		proxy.clear()
+		eventually(t, 5*time.Second, func() bool {
+			return tally(p.Publish(within(t, time.Minute), messages(50, exchange, "placed")))["accepted"] == 50
+		})
 	})
 
 	t.Run("ends_for_us_with_the_connection_that_was_told", func(t *testing.T) {

@@ -31,7 +31,7 @@ type link struct {
 // idle.
 func (l *link) watch(blocked <-chan amqp091.Blocking, closed <-chan *amqp091.Error) {
 	defer close(l.gone)
-	defer l.gate.unblock(l)
+	defer l.gate.lose(l)
 	for b := range blocked {
 		if b.Active {
 			l.log.Warn("broker blocks the connection", slog.String("reason", b.Reason))

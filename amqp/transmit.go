@@ -69,10 +69,9 @@ func (l *link) guard(ctx context.Context) (release func()) {
 }
 
 func (t *transmission) run(group []*parcel) {
-	window := t.call.p.config.Window
 	t.link.wire.hold()
 	for i, p := range group {
-		if len(t.flight) >= window {
+		if window := t.call.p.gate.window(t.call.p.config.Window); len(t.flight) >= window {
 			t.link.wire.flush()
 			t.collect(window / 2)
 			t.link.wire.hold()
@@ -159,6 +158,7 @@ func (t *transmission) hear(p *parcel) {
 		t.open = append(t.open, p)
 		return
 	}
+	t.call.p.gate.confirmed()
 	t.drainReturns()
 	text, unroutable := t.returned[returned{p.publishing.MessageId, p.route}]
 	switch {
