@@ -33,6 +33,7 @@ const (
 	CodeControl     Code = "control_character"
 	CodeReserved    Code = "reserved"
 	CodeDuplicateID Code = "duplicate_id"
+	CodeConflict    Code = "conflict"
 )
 
 // FieldError is a message or a configuration that was refused before anything was stored or started.

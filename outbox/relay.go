@@ -18,6 +18,7 @@ type Relay struct {
 	store     Store
 	publisher Publisher
 	config    RelayConfig
+	gauge     *gauge
 	ran       atomic.Bool
 }
 
@@ -34,18 +35,32 @@ func NewRelay(store Store, publisher Publisher, config RelayConfig) (*Relay, err
 	if err := config.check(store); err != nil {
 		return nil, err
 	}
-	return &Relay{store: store, publisher: publisher, config: config}, nil
+	return &Relay{store: store, publisher: publisher, config: config, gauge: newGauge()}, nil
 }
 
 // Run relays until ctx ends, then finishes the calls in hand, settles them, gives up its lanes and returns nil. What
-// takes longer than StopTimeout is left to lapse, which is an error. Errors of the database and of the broker never
-// end it; an [*ExhaustedError], and a store or publisher that breaks its contract, do.
+// takes longer than StopTimeout is left to lapse, which is an error. A relay does not start beside another one of
+// this process on the same store with another Mode, Policy, Topics, MaxCrashes or Lease: a [*FieldError]. Errors of
+// the database and of the broker never end it; an [*ExhaustedError], and a store or publisher that breaks its
+// contract, do.
 func (r *Relay) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return errRanBefore
 	}
+	leave, err := r.join()
+	if err != nil {
+		return r.gauge.ended(err)
+	}
+	defer leave()
 	hard, cancel := deadlineAfter(ctx, r.config.StopTimeout)
 	defer cancel()
+	r.gauge.enter(StateStarting)
+	defer context.AfterFunc(ctx, func() { r.gauge.enter(StateDraining) })()
+	return r.gauge.ended(r.runSessions(ctx, hard))
+}
+
+// runSessions runs one session after another, until one ends for another reason than that it was taken for dead.
+func (r *Relay) runSessions(ctx, hard context.Context) error {
 	b := newBreaker(newJitter(r.config.ID, -3))
 	for {
 		err := r.runSession(ctx, hard, b)
@@ -75,7 +90,7 @@ func (r *Relay) runSession(ctx, hard context.Context, b *breaker) error {
 
 // serve keeps the lanes of a new session for as long as its workers need them, and releases them after.
 func (r *Relay) serve(ctx, hard context.Context, b *breaker) error {
-	t := newTenure(r.store, r.config)
+	t := newTenure(r.store, r.config, r.gauge)
 	work, stopWork := context.WithCancelCause(ctx)
 	keep, stopKeep := context.WithCancel(hard)
 	d := r.newDispatcher(hard, t, b)
@@ -87,6 +102,7 @@ func (r *Relay) serve(ctx, hard context.Context, b *breaker) error {
 	stopWork(nil)
 	stopKeep()
 	wg.Wait()
+	r.gauge.update(func(s *Snapshot) { s.Lanes = 0 })
 	return t.end(ctx, hard, err)
 }
 

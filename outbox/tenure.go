@@ -19,6 +19,7 @@ type tenure struct {
 	config  RelayConfig
 	session uuid.UUID
 	log     *slog.Logger
+	gauge   *gauge
 	changed *bell         // rings when lanes were acquired
 	hurry   chan struct{} // asks for a round at once
 
@@ -27,10 +28,10 @@ type tenure struct {
 	since time.Time // from before the call that wrote the lease: a slow answer ages it
 }
 
-func newTenure(store Store, config RelayConfig) *tenure {
+func newTenure(store Store, config RelayConfig, g *gauge) *tenure {
 	session := uuid.New()
 	return &tenure{
-		store: store, config: config, session: session, changed: newBell(), hurry: make(chan struct{}, 1),
+		store: store, config: config, session: session, gauge: g, changed: newBell(), hurry: make(chan struct{}, 1),
 		log: config.Logger.With("relay", config.ID, "session", session),
 	}
 }
@@ -126,6 +127,8 @@ func (t *tenure) acquire(ctx context.Context) (time.Duration, error) {
 	t.mu.Lock()
 	t.held, t.since = lanes.Held, before
 	t.mu.Unlock()
+	t.gauge.update(func(s *Snapshot) { s.Lanes = len(lanes.Held) })
+	t.gauge.enter(StateReady)
 	t.changed.ring()
 	return t.nextRound(lanes), nil
 }

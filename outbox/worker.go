@@ -21,6 +21,7 @@ type worker struct {
 	number     int
 	hard       context.Context // ends when a stopping relay has to give up
 	suspects   bool            // the last claim left some behind: the next one is theirs
+	failed     int             // claims in a row that had no answer
 }
 
 // cycle makes one claim over the lanes of g and sees it through; it returns how many messages that were. Once ctx has
@@ -68,10 +69,15 @@ func (w *worker) claim(ctx context.Context, g grip, limit int) (Claim, error) {
 	call, cancel := context.WithTimeout(w.hard, w.config.Lease)
 	defer cancel()
 	claim, err := w.store.Claim(call, r)
+	w.gauge.claimed(len(claim.Messages), err)
 	if err != nil {
 		w.log.Warn("outbox: claim had no answer and is undone", "error", err)
-		return Claim{}, w.void(ctx, r)
+		w.failed++
+		err := w.void(ctx, r)
+		sleep(ctx, backoff(w.failed, storeBackoff, maxStoreBackoff, w.jitter), nil)
+		return Claim{}, err
 	}
+	w.failed = 0
 	w.suspects = claim.Suspects && !r.Suspect
 	return claim, checkClaim(claim, r)
 }
@@ -134,6 +140,7 @@ func (w *worker) settle(c Claim, outcomes []Outcome) error {
 		changed, err = w.store.Settle(call, c, outcomes)
 		return err
 	}, isClaimLost, func(err error) { w.log.Warn("outbox: claim was not settled yet", "error", err) })
+	w.gauge.settled(outcomes, isClaimLost(err))
 	switch {
 	case isClaimLost(err):
 		w.log.Warn("outbox: claim was lost, its messages may arrive twice", "messages", len(c.Messages))
@@ -160,6 +167,9 @@ func written(outcomes []Outcome) int {
 // observe opens or closes the breaker and logs what an operator should know.
 func (w *worker) observe(ctx context.Context, outcomes []Outcome) {
 	opened, closed := w.breaker.record(outcomes)
+	if opened || closed {
+		w.gauge.update(func(s *Snapshot) { s.PublisherDown = opened })
+	}
 	switch {
 	case opened && ctx.Err() == nil:
 		w.log.Warn("outbox: publisher is unavailable, probing", "error", firstError(outcomes))

@@ -1,0 +1,134 @@
+package outbox
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// State is what a relay is doing, in the words that operators see.
+type State string
+
+// The states. A degraded relay goes on, and says in its [Snapshot] what it waits for.
+const (
+	StateIdle     State = "idle"     // Run has not been called
+	StateStarting State = "starting" // no lanes were acquired yet
+	StateReady    State = "ready"
+	StateDegraded State = "degraded"
+	StateDraining State = "draining" // the context has ended, calls in hand are finished
+	StateStopped  State = "stopped"
+	StateFailed   State = "failed" // Run has returned an error
+)
+
+// Snapshot is a relay at one moment. It holds no payloads, and its counters start with Run and never go back.
+type Snapshot struct {
+	State State
+	// StoreDown and PublisherDown say what a degraded relay waits for; each ends by its own side's next good answer.
+	StoreDown     bool
+	PublisherDown bool
+	Lanes         int // held, those that drain included
+	InFlight      int // messages claimed and not settled
+
+	Delivered  uint64 // accepted and settled
+	Refused    uint64 // hand-overs that were refused for the message's sake
+	Deferred   uint64 // hand-overs that ended in an outage or without an answer
+	Parked     uint64
+	ClaimsLost uint64 // claims that were recovered by a peer meanwhile
+	Uncertain  uint64 // messages of lost claims that the broker had accepted: they may arrive twice
+
+	LastClass Class     // of the latest hand-over that was not accepted
+	LastClaim time.Time // when the store last answered a claim: a relay that is ready and silent for long is stuck
+}
+
+// Snapshot returns what the relay is doing now.
+func (r *Relay) Snapshot() Snapshot { return r.gauge.read() }
+
+// gauge keeps the snapshot of a relay across its sessions.
+type gauge struct {
+	mu   sync.Mutex
+	now  Snapshot
+	rest State // the state when nothing is down
+}
+
+func newGauge() *gauge { return &gauge{rest: StateIdle} }
+
+func (g *gauge) read() Snapshot {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.now
+	s.State = g.rest
+	if g.rest == StateReady && (s.StoreDown || s.PublisherDown) {
+		s.State = StateDegraded
+	}
+	return s
+}
+
+func (g *gauge) update(change func(s *Snapshot)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change(&g.now)
+}
+
+// life is the order of the states that a relay goes through; it never goes back.
+var life = []State{StateIdle, StateStarting, StateReady, StateDraining, StateStopped, StateFailed}
+
+func (g *gauge) enter(s State) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.Index(life, s) > slices.Index(life, g.rest) {
+		g.rest = s
+	}
+}
+
+// ended is the last state.
+func (g *gauge) ended(err error) error {
+	if err != nil {
+		g.enter(StateFailed)
+	} else {
+		g.enter(StateStopped)
+	}
+	return err
+}
+
+func (g *gauge) claimed(n int, err error) {
+	g.update(func(s *Snapshot) {
+		if s.StoreDown = err != nil; !s.StoreDown {
+			s.LastClaim = time.Now()
+			s.InFlight += n
+		}
+	})
+}
+
+// settled takes note of the end of a claim; lost says that a peer had recovered it.
+func (g *gauge) settled(outcomes []Outcome, lost bool) {
+	g.update(func(s *Snapshot) {
+		s.InFlight -= len(outcomes)
+		if lost {
+			s.ClaimsLost++
+		}
+		for _, o := range outcomes {
+			s.count(o, lost)
+		}
+	})
+}
+
+func (s *Snapshot) count(o Outcome, lost bool) {
+	switch o.Verdict {
+	case Delivered:
+		if lost {
+			s.Uncertain++
+		} else {
+			s.Delivered++
+		}
+	case Defer:
+		s.Deferred++
+	case Retry:
+		s.Refused++
+	case ParkKey, ParkOne:
+		s.Refused++
+		s.Parked++
+	}
+	if o.Class != "" {
+		s.LastClass = o.Class
+	}
+}
