@@ -121,16 +121,20 @@ end_process() {
   done
 }
 
+# stop_server ends a server that we started, if it runs.
+stop_server() {
+  local pid
+  pid=$(pid_of "$1") || return
+  end_process "$(signal_of "$1")" "$pid" 20
+  say "$1 is down"
+}
+
 # end_server ends a server that we started and removes its folder.
 end_server() {
-  local pid
-  if pid=$(pid_of "$1"); then
-    end_process "$(signal_of "$1")" "$pid" 20
-    say "$1 is down"
-  fi
+  stop_server "$1" || true
   "clean_$1"
   rm -rf "${state:?}/$1"
 }
 
-# signal_of prints the signal that ends a server whose data are removed afterwards.
+# signal_of prints the signal that ends a server without waiting for its clients.
 signal_of() { [ "$1" = postgres ] && echo INT || echo TERM; }

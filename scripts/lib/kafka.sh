@@ -8,7 +8,7 @@ kafka_jars() { echo "$cache/kafka-$kafka_version"; }
 
 kafka_jars_are_here() { [ -e "$(kafka_jars)/kafka_2.13-$kafka_version.jar" ]; }
 
-start_kafka() {
+create_kafka() {
   local home=$state/kafka
   java_is_new_enough || die "Java 17 is missing; install the package default-jre-headless"
   kafka_jars_are_here || fetch_kafka
@@ -17,6 +17,10 @@ start_kafka() {
   kafka_java kafka.tools.StorageTool format -t "$(kafka_cluster_id)" -c "$home/server.properties" \
     >>"$home/log" 2>&1 9>&- || die "the format of Kafka's folder did not succeed; see $home/log"
   mkdir -p "$home/tmp"
+}
+
+run_kafka() {
+  local home=$state/kafka
   detach kafka java -Xms256m -Xmx768m -XX:-UsePerfData "-Djava.io.tmpdir=$home/tmp" \
     "-Dkafka.logs.dir=$home" -cp "$(kafka_jars)/*" kafka.Kafka "$home/server.properties"
 }

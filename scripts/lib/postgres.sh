@@ -45,7 +45,7 @@ postgres_folders() {
   dirname "$(command -v postgres || echo /nowhere/postgres)"
 }
 
-start_postgres() {
+create_postgres() {
   local bin home
   bin=$(postgres_bin) || die "PostgreSQL is missing; install the package postgresql"
   choose_port postgres "${POSTROOM_POSTGRES_PORT:-}" 55432
@@ -53,6 +53,12 @@ start_postgres() {
   postgres_create "$bin" "$home/data" >>"$state/postgres/log" 2>&1 ||
     die "initdb did not succeed; see $state/postgres/log"
   touch "$home/log" && { [ "$(id -u)" != 0 ] || chown postgres "$home/log"; }
+}
+
+run_postgres() {
+  local bin home
+  bin=$(postgres_bin)
+  home=$(cat "$state/postgres/home.path")
   as_postgres "$bin/pg_ctl" -D "$home/data" -l "$home/log" -W start >>"$state/postgres/log" 2>&1 9>&- ||
     die "pg_ctl did not succeed; see $state/postgres/log"
   await postgres 30 postgres_pid "$home/data"

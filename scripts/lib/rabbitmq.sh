@@ -15,9 +15,9 @@ rabbitmq_bin() {
   return 1
 }
 
-start_rabbitmq() {
-  local bin home=$state/rabbitmq epmd
-  bin=$(rabbitmq_bin) || die "RabbitMQ is missing; install the package rabbitmq-server"
+create_rabbitmq() {
+  local home=$state/rabbitmq epmd
+  rabbitmq_bin >/dev/null || die "RabbitMQ is missing; install the package rabbitmq-server"
   choose_port rabbitmq "${POSTROOM_AMQP_PORT:-}" 55672
   epmd=$(free_port 24369)
   start_epmd "$epmd"
@@ -26,8 +26,12 @@ disk_free_limit.absolute = 50MB
 log.file.level = warning" >"$home/rabbitmq.conf"
   echo '[].' >"$home/enabled_plugins"
   rabbitmq_settings "$epmd" >"$home/env"
+}
+
+run_rabbitmq() {
+  local home=$state/rabbitmq
   # shellcheck source=/dev/null
-  (set -a && . "$home/env" && detach rabbitmq "$bin/rabbitmq-server")
+  (set -a && . "$home/env" && detach rabbitmq "$(rabbitmq_bin)/rabbitmq-server")
   rm -f "$home/pid"
   await_rabbitmq_pid
 }

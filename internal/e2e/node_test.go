@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/postroom/postroom/internal/testservices"
+)
+
+// node is a broker of the test's own, started by the script that starts the shared ones.
+type node struct {
+	broker
+	server string // its name in scripts/services
+	folder string // its data
+}
+
+func newRabbitMQNode(t *testing.T) *node {
+	t.Helper()
+	n := newNode(t, "rabbitmq")
+	n.broker = rabbitMQ{n.address(t, testservices.AMQPEnv)}
+	return n
+}
+
+func newKafkaNode(t *testing.T) *node {
+	t.Helper()
+	n := newNode(t, "kafka")
+	n.broker = kafkaCluster{strings.Split(n.address(t, testservices.KafkaEnv), ",")}
+	return n
+}
+
+func newNode(t *testing.T, server string) *node {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "postroom-e2e-")
+	must(t, err)
+	n := &node{server: server, folder: folder}
+	t.Cleanup(func() {
+		n.services(t, "down")
+		drop(t, folder, os.RemoveAll(folder))
+	})
+	n.services(t, "up")
+	return n
+}
+
+// stop ends the server and keeps its data.
+func (n *node) stop(t *testing.T) {
+	t.Helper()
+	n.services(t, "stop")
+}
+
+// start starts a stopped server where it was.
+func (n *node) start(t *testing.T) {
+	t.Helper()
+	n.services(t, "start")
+}
+
+// services runs scripts/services for this server, whatever the environment says of shared ones.
+func (n *node) services(t *testing.T, command string) string {
+	t.Helper()
+	cmd := exec.Command("../../scripts/services", command, n.server)
+	cmd.Env = append(environmentWithout(
+		testservices.PostgresEnv, testservices.AMQPEnv, testservices.KafkaEnv,
+		"POSTROOM_POSTGRES_PORT", "POSTROOM_AMQP_PORT", "POSTROOM_KAFKA_PORT",
+	), "POSTROOM_SERVICES_DIR="+n.folder)
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("scripts/services %s %s: %v\n%s", command, n.server, err, errors.String())
+	}
+	return string(out)
+}
+
+func (n *node) address(t *testing.T, variable string) string {
+	t.Helper()
+	line := regexp.MustCompile(variable + `=(\S+)`).FindStringSubmatch(n.services(t, "env"))
+	if line == nil {
+		t.Fatalf("scripts/services env %s names no %s", n.server, variable)
+	}
+	return line[1]
+}
+
+// environmentWithout is this process's environment but for the named variables.
+func environmentWithout(names ...string) []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(names, name)
+	})
+}
