@@ -40,7 +40,7 @@ func Unavailable(err error) error { return classify(ClassUnavailable, 0, err) }
 // failure is counted. Nil stays nil.
 func Unknown(err error) error { return classify(ClassUnknown, 0, err) }
 
-// RetryAfter marks err as a refusal that is to be retried after d. No failure is counted. Nil stays nil.
+// RetryAfter marks err as a refusal that is to be retried after d at the soonest. No failure is counted. Nil stays nil.
 func RetryAfter(d time.Duration, err error) error { return classify(ClassRetryAfter, d, err) }
 
 // ClassOf returns the outermost class of err, and [ClassRefused] for an error that carries none.

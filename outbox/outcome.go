@@ -30,8 +30,8 @@ func judge(c *Claimed, r Result, p Policy, jitter *rand.Rand) Outcome {
 	case ClassUnknown:
 		o.Verdict, o.RetryIn = Defer, p.backoff(c.Attempts+1, maxUnknownBackoff, jitter)
 	case ClassRetryAfter:
-		o.Verdict = Defer
-		o.RetryIn, _ = retryAfter(o.Err)
+		named, _ := retryAfter(o.Err) // the least; what stays wrong is tried ever more slowly
+		o.Verdict, o.RetryIn = Defer, max(named, p.backoff(c.Attempts+1, maxUnknownBackoff, jitter))
 	default:
 		o.Verdict, o.RetryIn = Retry, p.backoff(c.Failures+1, p.MaxBackoff, jitter)
 	}
