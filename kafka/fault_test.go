@@ -190,6 +190,18 @@ func TestTopic(t *testing.T) {
 		wantClass(t, results[2], outbox.ClassRetryAfter)
 	})
 
+	t.Run("that_was_forbidden_takes_messages_as_soon_as_it_is_allowed", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotLeaderForPartition}) // makes the client look
+		forbidden := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "a", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		wantClass(t, p.Publish(within(t, patience), keyed("a", 1, 1))[0], outbox.ClassRetryAfter)
+		forbidden.Remove()
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
+	})
+
 	t.Run("that_no_broker_can_have_is_permanent", func(t *testing.T) {
 		t.Parallel()
 		p := open(t, kafka.Config{Brokers: testservices.Kafka(t)})
@@ -268,6 +280,24 @@ func TestBroker(t *testing.T) {
 	})
 }
 
+func TestCluster(t *testing.T) {
+	t.Parallel()
+
+	t.Run("that_lets_us_publish_nothing_ends_the_call_until_it_does", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs(), MaxMessageBytes: 10_000}) // several flushes
+		forbidden := cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.InitProducerID}, TopLevel: true, Err: kerr.ClusterAuthorizationFailed, Count: -1,
+		})
+		results := p.Publish(within(t, patience), keyed("a", 300, 300))
+		wantClass(t, results[0], outbox.ClassUnavailable)
+		wantZero(t, results[299])
+		forbidden.Remove()
+		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 300, 300)))
+	})
+}
+
 func TestContext(t *testing.T) {
 	t.Parallel()
 
@@ -293,6 +323,7 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 			cancel()
+			cluster.SleepControl(func() { <-time.After(100 * time.Millisecond) })
 			return nil, nil, false
 		})
 		wantAllAccepted(t, p.Publish(ctx, keyed("a", 10, 100)))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,12 +18,16 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// slowHandOver pauses for 200 µs after every tenth record, as a garbage collection or a slow encoder would. Whatever is
-// sent meanwhile can be refused before the next record of its key is handed over.
-type slowHandOver struct{ n int }
+// slowHandOver pauses for 200 µs after every tenth record, as a garbage collection or a slow encoder would, when records
+// are handed over and again when they move into partitions. Whatever is sent meanwhile can be refused before the next
+// record of its key is there.
+type slowHandOver struct{ buffered, partitioned atomic.Int32 }
 
-func (s *slowHandOver) OnProduceRecordBuffered(*kgo.Record) {
-	if s.n++; s.n%10 == 0 {
+func (s *slowHandOver) OnProduceRecordBuffered(*kgo.Record)           { pause(&s.buffered) }
+func (s *slowHandOver) OnProduceRecordPartitioned(*kgo.Record, int32) { pause(&s.partitioned) }
+
+func pause(n *atomic.Int32) {
+	if n.Add(1)%10 == 0 {
 		<-time.After(200 * time.Microsecond)
 	}
 }
@@ -31,6 +36,7 @@ func (s *slowHandOver) OnProduceRecordBuffered(*kgo.Record) {
 type published struct {
 	messages []*outbox.Message
 	results  []outbox.Result
+	took     time.Duration
 }
 
 // publishSideBySide makes calls of Publish, workers at a time.
@@ -43,7 +49,9 @@ func publishSideBySide(t *testing.T, p *kafka.Publisher, workers int, calls [][]
 	for range workers {
 		work.Go(func() {
 			for n := range next {
-				all[n] = published{calls[n], p.Publish(ctx, calls[n])}
+				started := time.Now()
+				all[n] = published{messages: calls[n], results: p.Publish(ctx, calls[n])}
+				all[n].took = time.Since(started)
 			}
 		})
 	}
@@ -140,9 +148,23 @@ func TestOrder(t *testing.T) {
 	} {
 		t.Run("is_kept_through_retries_after_"+answer.Message, func(t *testing.T) {
 			t.Parallel()
-			faultyCalls(t, answer, 5) // each retry waits for new metadata
+			faultyCalls(t, answer, 3) // each retry waits for new metadata
 		})
 	}
+
+	t.Run("is_kept_in_the_first_flush_of_a_client", func(t *testing.T) {
+		t.Parallel()
+		cluster := fake(t, "a")
+		cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.InvalidRecord, Count: -1, When: func(kmsg.Request) bool { return rand.IntN(2) == 0 },
+		})
+		var calls []published
+		for _, given := range claims(20, 300, "a") {
+			p := open(t, kafka.Config{Brokers: cluster.ListenAddrs(), ClientOptions: []kgo.Opt{kgo.WithHooks(&slowHandOver{})}})
+			calls = append(calls, publishSideBySide(t, p, 1, [][]*outbox.Message{given})...)
+		}
+		check(t, calls, logs(t, cluster.ListenAddrs(), "a"))
+	})
 
 	t.Run("is_kept_when_connections_are_killed", func(t *testing.T) {
 		t.Parallel()
@@ -206,6 +228,7 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%d accepted, want at least %d: a refused record takes others with it than those of its key", n, low)
 		}
 		wantRefused(t, calls, poisons)
+		wantNoStall(t, calls)
 	})
 
 	t.Run("is_kept_on_a_real_broker_by_calls_side_by_side", func(t *testing.T) {
@@ -217,8 +240,21 @@ func TestOrder(t *testing.T) {
 		for c := range given {
 			given[c][c] = large(given[c][c].Topic, given[c][c].Key, 27_000)
 		}
-		check(t, publishSideBySide(t, p, 4, given), logs(t, brokers, a, b))
+		calls := publishSideBySide(t, p, 4, given)
+		check(t, calls, logs(t, brokers, a, b))
+		wantNoStall(t, calls)
 	})
+}
+
+// wantNoStall wants that no call has waited for a request's time-out. A real broker never answers a request in which the
+// client has emptied a batch, as it does when the batch before it in the same flush is refused.
+func wantNoStall(t *testing.T, calls []published) {
+	t.Helper()
+	for c, call := range calls {
+		if call.took > 5*time.Second {
+			t.Errorf("call %d took %v", c, call.took)
+		}
+	}
 }
 
 // faultyCalls makes calls of 300 messages to a cluster that answers every fifth request to two of four partitions with answer.
