@@ -24,8 +24,10 @@ const sqliteOptions = "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_t
 
 type database struct {
 	*gorm.DB
-	name string // for people: no credentials
-	temp string // a directory that ends with the process
+	name    string // for people: no credentials
+	temp    string // a directory that ends with the process
+	lanes   int    // of the outbox; 0 is its own default
+	workers int    // of the relay; 0 is its own default
 }
 
 // openDatabase connects and brings the tables up to date: the outbox's, and where orders are taken the shop's own.
@@ -48,7 +50,7 @@ func openDatabase(ctx context.Context, c config) (_ *database, err error) {
 	}
 	pool.SetMaxOpenConns(maxConnections)
 	pool.SetMaxIdleConns(maxConnections)
-	if err := gormstore.Migrate(ctx, db.DB, gormstore.MigrateConfig{}); err != nil {
+	if err := gormstore.Migrate(ctx, db.DB, gormstore.MigrateConfig{Lanes: db.lanes}); err != nil {
 		return nil, err
 	}
 	if !c.api {
@@ -63,16 +65,22 @@ func chooseDatabase(url string) (gorm.Dialector, *database, error) {
 	case "postgres", "postgresql":
 		return postgres.Open(url), &database{name: "PostgreSQL"}, nil
 	case "sqlite":
-		return sqlite.Open(rest + sqliteOptions), &database{name: "SQLite " + rest}, nil
+		return openSQLite(rest, "")
 	case "":
 		temp, err := os.MkdirTemp("", "orders-api-")
 		if err != nil {
 			return nil, nil, err
 		}
-		file := filepath.Join(temp, "orders.db")
-		return sqlite.Open(file + sqliteOptions), &database{name: "SQLite " + file, temp: temp}, nil
+		return openSQLite(filepath.Join(temp, "orders.db"), temp)
 	}
 	return nil, nil, errors.New("DATABASE_URL is of an unknown kind: use postgres://… or sqlite:FILE")
+}
+
+// openSQLite asks for one worker and few lanes: where only one can write, a second worker would wait for the first, and
+// every lane that is looked into keeps handlers waiting.
+func openSQLite(file, temp string) (gorm.Dialector, *database, error) {
+	db := &database{name: "SQLite " + file, temp: temp, lanes: 8, workers: 1}
+	return sqlite.Open(file + sqliteOptions), db, nil
 }
 
 func (db *database) close() error {

@@ -49,7 +49,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 
 	var parts []part // stopped from the last to the first
 	if config.relay {
-		relay, err := outbox.NewRelay(store, broker.publisher, outbox.RelayConfig{Lease: config.lease})
+		relay, err := outbox.NewRelay(store, broker.publisher, outbox.RelayConfig{Workers: db.workers, Lease: config.lease})
 		if err != nil {
 			return err
 		}
