@@ -11,8 +11,9 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 )
 
-// connections are what a pool keeps open: more than any subject uses at once, so that none pays for reconnecting.
-const connections = 16
+// Connections are what a pool may open and keeps: more than the relay uses at once, so that nobody waits for one or pays
+// for reconnecting.
+const Connections = 16
 
 // Database is a schema of its own in PostgreSQL.
 type Database struct {
@@ -89,8 +90,8 @@ func OpenPool(address string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open PostgreSQL: %w", err)
 	}
-	pool.SetMaxOpenConns(connections)
-	pool.SetMaxIdleConns(connections)
+	pool.SetMaxOpenConns(Connections)
+	pool.SetMaxIdleConns(Connections)
 	return pool, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/postroom/postroom/bench/internal/load"
+	"github.com/postroom/postroom/bench/internal/servers"
 )
 
 // River as its authors tune it for throughput: many workers, hardly any pause between fetches.
@@ -34,7 +35,7 @@ type riverJobs struct {
 
 func openRiver(open func(Site) (single, error)) func(context.Context, Site) (Subject, error) {
 	return func(ctx context.Context, site Site) (Subject, error) {
-		pool, err := pgxpool.New(ctx, site.Database)
+		pool, err := openPgxPool(ctx, site.Database)
 		if err != nil {
 			return nil, fmt.Errorf("open PostgreSQL: %w", err)
 		}
@@ -48,6 +49,16 @@ func openRiver(open func(Site) (single, error)) func(context.Context, Site) (Sub
 		}
 		return r, nil
 	}
+}
+
+// openPgxPool opens a pool as large as those of the other subjects.
+func openPgxPool(ctx context.Context, address string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns, config.MinConns = servers.Connections, servers.Connections
+	return pgxpool.NewWithConfig(ctx, config)
 }
 
 func (r *riverJobs) migrate(ctx context.Context) error {
