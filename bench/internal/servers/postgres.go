@@ -11,8 +11,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 )
 
-// Connections are what a pool may open and keeps: more than the relay uses at once, so that nobody waits for one or pays
-// for reconnecting.
+// Connections are what a pool may open, and keeps: more than the relay uses at once, so that nobody waits for one or
+// pays for reconnecting.
 const Connections = 16
 
 // Database is a schema of its own in PostgreSQL.
