@@ -20,7 +20,7 @@ import (
 const (
 	forwarderTopic = "outgoing"
 	keyMetadata    = "key"
-	settlePoll     = 5 * time.Millisecond
+	settlePoll     = 10 * time.Millisecond
 )
 
 // forwarding is Watermill's outbox: its SQL publisher in a transaction, its SQL subscriber and its forwarder component,
