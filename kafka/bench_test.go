@@ -16,8 +16,9 @@ import (
 
 const batch = 500
 
-// BenchmarkPublish compares Publish with a bare client that W goroutines share: the same 500 records of 300 bytes, synchronous
-// and idempotent, but with none of the rules that keep a key in order. Rounds take turns, so that both see the same machine.
+// BenchmarkPublish compares Publish with a bare client that W goroutines share: the same 500 records of 300
+// bytes, synchronous and idempotent, but with none of the rules that keep a key in order. Rounds take
+// turns, so that both see the same machine.
 func BenchmarkPublish(b *testing.B) {
 	brokers := testservices.Kafka(b)
 	for _, keys := range []int{1000, 1} {
@@ -72,8 +73,10 @@ func bareRound(b *testing.B, client *kgo.Client) round {
 // bareHeaders makes what Publish sends.
 func bareHeaders(m *outbox.Message) []kgo.RecordHeader {
 	return []kgo.RecordHeader{
-		{Key: outbox.HeaderID, Value: []byte(m.ID.String())}, {Key: outbox.HeaderType, Value: []byte(m.Type)},
-		{Key: outbox.HeaderVersion, Value: []byte("1")}, {Key: outbox.HeaderContentType, Value: []byte(m.ContentType)},
+		{Key: outbox.HeaderID, Value: []byte(m.ID.String())},
+		{Key: outbox.HeaderType, Value: []byte(m.Type)},
+		{Key: outbox.HeaderVersion, Value: []byte("1")},
+		{Key: outbox.HeaderContentType, Value: []byte(m.ContentType)},
 	}
 }
 

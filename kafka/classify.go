@@ -25,12 +25,13 @@ type verdict struct {
 	err   error // marked with its class
 }
 
-// topicPause is when messages of a topic that is missing or forbidden are tried again. It is short enough to notice soon
-// that someone has mended it, and long enough to keep many such messages from filling every claim.
+// topicPause is when messages of a topic that is missing or forbidden are tried again. It is short enough
+// to notice soon that someone has mended it, and long enough to keep many such messages from filling every
+// claim.
 const topicPause = 5 * time.Second
 
-// classify reads the client's error for one record. sent tells whether any produce request went out since the record was
-// handed over: if not, no broker can have a copy, whatever the error says.
+// classify reads the client's error for one record. sent tells whether any produce request went out since
+// the record was handed over: if not, no broker can have a copy, whatever the error says.
 func classify(err error, sent bool) verdict {
 	if err == nil {
 		return verdict{}
@@ -51,12 +52,14 @@ func classify(err error, sent bool) verdict {
 		// A rule that the operator of the broker has installed, such as a schema check, refuses the content.
 		return verdict{aboutMessage, outbox.Permanent(err)}
 	case kerr.CorruptMessage.Code:
-		// The checksum failed. Damage on the way heals with the next attempt; if it does not, the count of failures ends it.
+		// The checksum failed. Damage on the way heals with the next attempt; if it does not, the count of
+		// failures ends it.
 		return verdict{aboutMessage, err}
 
 	case kerr.UnknownTopicOrPartition.Code, kerr.UnknownTopicID.Code, kerr.TopicAuthorizationFailed.Code:
-		// Someone has yet to create the topic or to grant the right. That says nothing about a message, so no failure is
-		// counted and none is parked. Nor is the broker away: as Unavailable it would have the relay hold back everything.
+		// Someone has yet to create the topic or to grant the right. That says nothing about a message, so
+		// no failure is counted and none is parked. Nor is the broker away: as Unavailable it would have
+		// the relay hold back everything.
 		return verdict{aboutTopic, outbox.RetryAfter(topicPause, err)}
 	case kerr.UnsupportedCompressionType.Code, kerr.UnsupportedForMessageFormat.Code:
 		// The topic's settings, or the broker's age, do not go with the client's settings. The same for every message.

@@ -34,7 +34,8 @@ func TestClassify(t *testing.T) {
 
 		{"a_missing_topic_waits", kerr.UnknownTopicOrPartition, kept, aboutTopic, outbox.ClassRetryAfter},
 		{
-			"a_missing_topic_waits_also_when_time_ran_out", fmt.Errorf("%w, last err: %w", kgo.ErrRecordTimeout, kerr.UnknownTopicOrPartition),
+			"a_missing_topic_waits_also_when_time_ran_out",
+			fmt.Errorf("%w, last err: %w", kgo.ErrRecordTimeout, kerr.UnknownTopicOrPartition),
 			kept, aboutTopic, outbox.ClassRetryAfter,
 		},
 		{"a_recreated_topic_waits", kerr.UnknownTopicID, sent, aboutTopic, outbox.ClassRetryAfter},
@@ -58,7 +59,8 @@ func TestClassify(t *testing.T) {
 			t.Parallel()
 			v := classify(c.err, c.sent)
 			if got := outbox.ClassOf(v.err); v.about != c.about || got != c.class {
-				t.Errorf("classify(%v, sent %v) = scope %d, class %s; want scope %d, class %s", c.err, c.sent, v.about, got, c.about, c.class)
+				t.Errorf("classify(%v, sent %v) = scope %d, class %s; want scope %d, class %s",
+					c.err, c.sent, v.about, got, c.about, c.class)
 			}
 			if !errors.Is(v.err, c.err) {
 				t.Errorf("%v hides %v", v.err, c.err)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxAge is half of the time after which a broker may forget an idle producer (producer.id.expiration.ms). A broker
-	// that has forgotten one takes any first sequence from it.
+	// maxAge is half of the time after which a broker may forget an idle producer
+	// (producer.id.expiration.ms). A broker that has forgotten one takes any first sequence from it.
 	maxAge = 12 * time.Hour
 	// breakOffTime bounds the wait for the answers of a client that is closed under its sends.
 	breakOffTime = 2 * time.Second
@@ -57,8 +57,9 @@ func (c *client) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, bytes int, _, _ 
 	}
 }
 
-// send hands over records in one flush and returns what came of each, nil if accepted. Between ctx's end and late's the
-// broker may still answer; then the client is closed and what is open stays so. Nothing of it is ever sent later.
+// send hands over records in one flush and returns what came of each, nil if accepted. Between ctx's end
+// and late's the broker may still answer; then the client is closed and what is open stays so. Nothing of
+// it is ever sent later.
 func (c *client) send(ctx, late context.Context, records []*kgo.Record) []error {
 	f := newFlight(records)
 	c.wrote.Store(false)
@@ -79,7 +80,8 @@ func (c *client) send(ctx, late context.Context, records []*kgo.Record) []error 
 	return f.answers(why)
 }
 
-// place waits until every record lies in a partition's batch or has failed, and reports whether the flush may begin.
+// place waits until every record lies in a partition's batch or has failed, and reports whether the flush
+// may begin.
 //
 // The client keeps the records of a topic that it does not know yet, asks for metadata, and then moves them into
 // partitions one by one. Were it flushing meanwhile, the first batch could be on its way, and refused, while later
@@ -120,7 +122,8 @@ func (c *client) loaded(topic string) bool {
 	return false
 }
 
-// reason asks why the client could not learn where its topics are. Nobody waits for the answer when the caller has left.
+// reason asks why the client could not learn where its topics are. Nobody waits for the answer when the
+// caller has left.
 func (c *client) reason(ctx context.Context) error {
 	if ctx.Err() == nil || ended(ctx) {
 		return errNoAnswer

@@ -25,21 +25,23 @@ type Config struct {
 	SASL []sasl.Mechanism
 	// Compression lists codecs in order of preference. Defaults to snappy, then none.
 	Compression []kgo.CompressionCodec
-	// MaxMessageBytes bounds a record before compression, its headers and a batch's 65 bytes included; 1 KiB to 64 MiB. A
-	// larger message is Permanent. Raise it together with the topics' max.message.bytes. Defaults to 1 000 012.
+	// MaxMessageBytes bounds a record before compression, its headers and a batch's 65 bytes included; 1
+	// KiB to 64 MiB. A larger message is Permanent. Raise it together with the topics' max.message.bytes.
+	// Defaults to 1 000 012.
 	MaxMessageBytes int
 	// DeliveryTimeout bounds a call of Publish, which returns at most 4 s later; 1 s to 10 min. Defaults to 10 s.
 	DeliveryTimeout time.Duration
 	// RequestTimeout is how long a broker may take to replicate a batch; 100 ms to 10 min. Defaults to 5 s.
 	RequestTimeout time.Duration
-	// NetworkTimeout is what the network may add to that, and bounds other requests; 100 ms to 15 min. Defaults to 2 s.
+	// NetworkTimeout is what the network may add to that, and bounds other requests; 100 ms to 15 min.
+	// Defaults to 2 s.
 	NetworkTimeout time.Duration
 	// ClientOptions are further options of the client, such as hooks or a dialer. Those that the promises of this
 	// package rest on (acknowledgements, idempotence, partitioning, flushing, retries, limits) cannot be changed:
 	// they are overruled or, where that is not possible, refused by Open.
 	ClientOptions []kgo.Opt
-	// Logger gets what the client itself has to say: its errors as warnings, its warnings at debug level. What happened to
-	// a message is in its Result. Defaults to slog.Default.
+	// Logger gets what the client itself has to say: its errors as warnings, its warnings at debug level.
+	// What happened to a message is in its Result. Defaults to slog.Default.
 	Logger *slog.Logger
 }
 

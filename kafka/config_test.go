@@ -104,7 +104,8 @@ func TestOpen(t *testing.T) {
 
 	t.Run("logs_in_with_SASL", func(t *testing.T) {
 		t.Parallel()
-		cluster, err := kfake.NewCluster(kfake.EnableSASL(), kfake.Superuser("PLAIN", "user", "secret"), kfake.SeedTopics(1, "a"))
+		user := kfake.Superuser("PLAIN", "user", "secret")
+		cluster, err := kfake.NewCluster(kfake.EnableSASL(), user, kfake.SeedTopics(1, "a"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 // fresh is the partition of a record that was not sent yet.
 const fresh = -1
 
-// encode returns what goes out for messages, with whom it shares their payloads. A record's timestamp is the time of its
-// send.
+// encode returns what goes out for messages, with whom it shares their payloads. A record's timestamp is
+// the time of its send.
 func encode(messages ...*outbox.Message) []*kgo.Record {
 	text := &arena{size: min(64<<10, 256*len(messages))}
 	all := make([]kgo.Record, len(messages))

@@ -23,7 +23,8 @@ import (
 // hasty gives up early, so that tests of time-outs are short.
 func hasty(brokers []string) kafka.Config {
 	return kafka.Config{
-		Brokers: brokers, DeliveryTimeout: time.Second, RequestTimeout: 500 * time.Millisecond, NetworkTimeout: 200 * time.Millisecond,
+		Brokers: brokers, DeliveryTimeout: time.Second,
+		RequestTimeout: 500 * time.Millisecond, NetworkTimeout: 200 * time.Millisecond,
 	}
 }
 
@@ -56,7 +57,8 @@ func TestTooLarge(t *testing.T) {
 		cluster := fake(t, "a")
 		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs(), MaxMessageBytes: 2000})
 		messages := []*outbox.Message{
-			message("a", "k", 1), large("a", "k", 3000), message("a", "k", 3), message("a", "l", 4), large("a", "", 3000), message("a", "", 6),
+			message("a", "k", 1), large("a", "k", 3000), message("a", "k", 3),
+			message("a", "l", 4), large("a", "", 3000), message("a", "", 6),
 		}
 		results := p.Publish(within(t, patience), messages)
 		wantClass(t, results[1], outbox.ClassPermanent)
@@ -184,7 +186,9 @@ func TestTopic(t *testing.T) {
 		cluster := fake(t, "a", "b")
 		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
 		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "a", Err: kerr.TopicAuthorizationFailed, Count: -1})
-		results := p.Publish(within(t, patience), []*outbox.Message{message("a", "k", 1), message("b", "l", 2), message("a", "m", 3)})
+		results := p.Publish(within(t, patience), []*outbox.Message{
+			message("a", "k", 1), message("b", "l", 2), message("a", "m", 3),
+		})
 		wantClass(t, results[0], outbox.ClassRetryAfter)
 		wantAllAccepted(t, results[1:2])
 		wantClass(t, results[2], outbox.ClassRetryAfter)
@@ -196,7 +200,9 @@ func TestTopic(t *testing.T) {
 		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
 		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
 		cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotLeaderForPartition}) // makes the client look
-		forbidden := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "a", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		forbidden := cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.Metadata}, Topic: "a", Err: kerr.TopicAuthorizationFailed, Count: -1,
+		})
 		wantClass(t, p.Publish(within(t, patience), keyed("a", 1, 1))[0], outbox.ClassRetryAfter)
 		forbidden.Remove()
 		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))

@@ -52,15 +52,19 @@ func (f *flight) answers(given error) []error {
 	defer f.mu.Unlock()
 	errs := slices.Clone(f.errs)
 	for i, err := range errs {
-		if err == errOpen || errors.Is(err, kgo.ErrClientClosed) { //nolint:errorlint // never wrapped
+		if f.isOpen(i) || errors.Is(err, kgo.ErrClientClosed) {
 			errs[i] = given
 		}
 	}
 	return errs
 }
 
-// torn reports whether some records of a topic have an answer and others do not. Before anything was sent that means
-// that the client dropped some of them, and a later one of the same key may be among those that it kept.
+// isOpen reports whether record i has no answer yet; f.mu is held.
+func (f *flight) isOpen(i int) bool { return f.errs[i] == errOpen } //nolint:errorlint // never wrapped
+
+// torn reports whether some records of a topic have an answer and others do not. Before anything was sent
+// that means that the client dropped some of them, and a later one of the same key may be among those that
+// it kept.
 func (f *flight) torn() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +73,7 @@ func (f *flight) torn() bool {
 	}
 	isOpen := make(map[string]bool)
 	for i, r := range f.records {
-		open := f.errs[i] == errOpen
+		open := f.isOpen(i)
 		if was, seen := isOpen[r.Topic]; seen && was != open {
 			return true
 		}
@@ -84,7 +88,7 @@ func (f *flight) waits(known map[string]bool) []string {
 	defer f.mu.Unlock()
 	var topics []string
 	for i, r := range f.records {
-		if !known[r.Topic] && f.errs[i] == errOpen && !slices.Contains(topics, r.Topic) {
+		if !known[r.Topic] && f.isOpen(i) && !slices.Contains(topics, r.Topic) {
 			topics = append(topics, r.Topic)
 		}
 	}

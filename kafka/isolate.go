@@ -10,13 +10,13 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// share is a refused batch, cut into pieces that are sent again in their order: each is taken, or cut in two, or is one
-// record, and then it is this record that the broker does not want.
+// share is a refused batch, cut into pieces that are sent again in their order: each is taken, or cut in
+// two, or is one record, and then it is this record that the broker does not want.
 type share struct{ pieces [][]refusal }
 
-// isolate finds the refused records among refused and gets the others accepted. Records stay in their partitions, and
-// one flush has one piece for each partition, so a piece is a batch. Keys stay in order: a piece is sent when all before
-// it are settled, without the keys that have failed by then.
+// isolate finds the refused records among refused and gets the others accepted. Records stay in their
+// partitions, and one flush has one piece for each partition, so a piece is a batch. Keys stay in order: a
+// piece is sent when all before it are settled, without the keys that have failed by then.
 func (c *call) isolate(ctx context.Context, refused []refusal) {
 	shares := c.shares(refused)
 	for len(shares) > 0 {
@@ -80,7 +80,8 @@ func (c *call) sendFirsts(ctx context.Context, shares []*share) map[int]refusal 
 	return again
 }
 
-// advance takes the first piece off every share, puts back the halves of those refused again, and drops empty shares.
+// advance takes the first piece off every share, puts back the halves of those refused again, and drops
+// empty shares.
 func (c *call) advance(shares []*share, again map[int]refusal) []*share {
 	left := shares[:0]
 	for _, s := range shares {

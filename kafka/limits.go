@@ -15,8 +15,9 @@ const (
 	unknownAge = 15 * time.Second // how soon a question is repeated that got none
 )
 
-// limits knows how large a batch each topic takes. It only shapes batches: whether a message is too large is for the
-// broker to say, so neither an old answer nor a missing right to ask costs more than a batch that is sent twice.
+// limits knows how large a batch each topic takes. It only shapes batches: whether a message is too large
+// is for the broker to say, so neither an old answer nor a missing right to ask costs more than a batch
+// that is sent twice.
 type limits struct {
 	max  int           // of the client
 	wait time.Duration // for an answer

@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// clientLogger writes the client's own messages one level lower than the client sees them: while a broker is away it
-// warns several times a second, and every failed message says so in its Result anyway.
+// clientLogger writes the client's own messages one level lower than the client sees them: while a broker
+// is away it warns several times a second, and every failed message says so in its Result anyway.
 type clientLogger struct{ to *slog.Logger }
 
 func (l clientLogger) Level() kgo.LogLevel {

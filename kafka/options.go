@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// options are the client's options in the order in which they are applied: what c says, what its ClientOptions add, and
-// last what the promises of this package rest on.
+// options are the client's options in the order in which they are applied: what c says, what its
+// ClientOptions add, and last what the promises of this package rest on.
 func (c Config) options() []kgo.Opt {
 	return slices.Concat(c.connection(), c.ClientOptions, c.safety())
 }
@@ -43,8 +43,9 @@ func (c Config) safety() []kgo.Opt {
 		kgo.ManualFlushing(),
 		kgo.ProducerLinger(0),
 
-		// A record that fails on its own, for want of room, would let later ones of its key pass. So there is always room:
-		// a call's size is the caller's choice, and what is too large for a batch has been refused before.
+		// A record that fails on its own, for want of room, would let later ones of its key pass. So there
+		// is always room: a call's size is the caller's choice, and what is too large for a batch has been
+		// refused before.
 		kgo.MaxBufferedRecords(math.MaxInt32),
 		kgo.MaxBufferedBytes(0),
 		kgo.ProducerBatchMaxBytes(int32(c.MaxMessageBytes)), //nolint:gosec // at most 64 MiB
@@ -67,7 +68,7 @@ func checkClient(c *kgo.Client) error {
 	isSet := func(opt any) bool { set, _ := c.OptValue(opt).(bool); return set }
 	switch {
 	case isSet(kgo.DisableIdempotentWrite):
-		return errors.New("kafka: ClientOptions disable idempotent writes, on which the order of keys rests: remove the option")
+		return errors.New("kafka: ClientOptions disable idempotent writes, which keep keys in order: remove the option")
 	case c.OptValue(kgo.TransactionalID) != "":
 		return errors.New("kafka: ClientOptions set a transactional id, which this publisher does not use: remove the option")
 	case isSet(kgo.DefaultProduceTopicAlways):

@@ -10,7 +10,8 @@ import (
 
 var errClosed = errors.New("kafka: publisher is closed")
 
-// pool lends each call a client of its own. It has as many as there were calls at once, and owns all that they started.
+// pool lends each call a client of its own. It has as many as there were calls at once, and owns all that
+// they started.
 type pool struct {
 	options []kgo.Opt
 	closing context.Context // ends with close

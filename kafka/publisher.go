@@ -57,9 +57,9 @@ func Open(config Config) (*Publisher, error) {
 // KeyOrdered is true: in one call, the accepted messages of a key are a prefix of those given.
 func (p *Publisher) KeyOrdered() bool { return true }
 
-// Publish hands messages over and returns one Result for each, in the order given. It returns at most 4 s after ctx has
-// ended or Config.DeliveryTimeout has passed. Messages behind a failed one of their key, and those that were still to be
-// sent when a broker did not answer or time ran short, have the zero Result.
+// Publish hands messages over and returns one Result for each, in the order given. It returns at most 4 s
+// after ctx has ended or Config.DeliveryTimeout has passed. Messages behind a failed one of their key, and
+// those that were still to be sent when a broker did not answer or time ran short, have the zero Result.
 func (p *Publisher) Publish(ctx context.Context, messages []*outbox.Message) []outbox.Result {
 	client, err := p.pool.borrow()
 	if err != nil {
@@ -79,8 +79,8 @@ func (p *Publisher) Publish(ctx context.Context, messages []*outbox.Message) []o
 	return c.results
 }
 
-// Close ends the publisher: calls that are open hand over nothing more and end as if their context had. It waits for
-// them, at most 5 s, and returns an error if some have not ended by then. It may be called again.
+// Close ends the publisher: calls that are open hand over nothing more and end as if their context had. It
+// waits for them, at most 5 s, and returns an error if some have not ended by then. It may be called again.
 func (p *Publisher) Close() error {
 	timeout := time.NewTimer(closeTimeout)
 	defer timeout.Stop()

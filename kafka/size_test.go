@@ -26,7 +26,8 @@ func TestSize(t *testing.T) {
 	defer cancel()
 
 	const limit = 1024
-	client, err := kgo.NewClient(Config{Brokers: cluster.ListenAddrs(), MaxMessageBytes: limit}.withDefaults().options()...)
+	config := Config{Brokers: cluster.ListenAddrs(), MaxMessageBytes: limit}.withDefaults()
+	client, err := kgo.NewClient(config.options()...)
 	if err != nil {
 		t.Fatal(err)
 	}

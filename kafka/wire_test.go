@@ -27,6 +27,12 @@ func golden(topic string) *outbox.Message {
 	}
 }
 
+// publish gets messages accepted by a publisher of their own.
+func publish(t *testing.T, brokers []string, messages ...*outbox.Message) {
+	t.Helper()
+	wantAllAccepted(t, open(t, kafka.Config{Brokers: brokers}).Publish(within(t, patience), messages))
+}
+
 func TestWire(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +40,7 @@ func TestWire(t *testing.T) {
 		t.Parallel()
 		brokers, topic := testservices.Kafka(t), realTopic(t, 1, nil)
 		before := time.Now().Add(-time.Second)
-		wantAllAccepted(t, open(t, kafka.Config{Brokers: brokers}).Publish(within(t, patience), []*outbox.Message{golden(topic)}))
+		publish(t, brokers, golden(topic))
 
 		got := logs(t, brokers, topic)[0]
 		want := []kgo.RecordHeader{
@@ -66,7 +72,7 @@ func TestWire(t *testing.T) {
 		tombstone, empty := golden(topic), golden(topic)
 		tombstone.ID, tombstone.Payload = uuid.New(), nil
 		empty.ID, empty.Payload, empty.Key = uuid.New(), []byte{}, ""
-		wantAllAccepted(t, open(t, kafka.Config{Brokers: brokers}).Publish(within(t, patience), []*outbox.Message{tombstone, empty}))
+		publish(t, brokers, tombstone, empty)
 
 		got := logs(t, brokers, topic)
 		if got[0].Value != nil || string(got[0].Key) != "order-7" {
@@ -81,7 +87,7 @@ func TestWire(t *testing.T) {
 		t.Parallel()
 		cluster := fake(t, "a")
 		m := golden("a")
-		wantAllAccepted(t, open(t, kafka.Config{Brokers: cluster.ListenAddrs()}).Publish(within(t, patience), []*outbox.Message{m}))
+		publish(t, cluster.ListenAddrs(), m)
 		if diff := cmp.Diff(golden("a"), m); diff != "" {
 			t.Errorf("message (-before +after):\n%s", diff)
 		}
@@ -95,7 +101,7 @@ func TestWatermill(t *testing.T) {
 		t.Parallel()
 		brokers, topic := testservices.Kafka(t), realTopic(t, 4, nil)
 		messages := append(keyed(topic, 10, 100), golden(topic))
-		wantAllAccepted(t, open(t, kafka.Config{Brokers: brokers}).Publish(within(t, patience), messages))
+		publish(t, brokers, messages...)
 
 		read := subscribe(t, brokers, topic, len(messages))
 		for _, m := range messages {
