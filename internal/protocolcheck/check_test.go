@@ -64,6 +64,10 @@ func worlds() []world {
 		{"two_lanes_and_a_stop", Scenario{
 			Messages: twoLanes, Lanes: 2, PartialTakes: true, Stops: 1, GiveBacks: 1, LostAnswers: 1,
 		}},
+		{
+			"two_lanes_three_messages_and_a_handover",
+			Scenario{Messages: lanePair, Lanes: 2, PartialTakes: true, GiveBacks: 1, Refusals: 1},
+		},
 		{"two_lanes_and_three_messages", Scenario{Messages: lanePair, Lanes: 2, PartialTakes: true, Crashes: 1}},
 	}
 }
@@ -149,7 +153,7 @@ func TestWorlds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, v := range []verb{
-			evCommit, evDue, evRequeue, evDiscard, evLate, evLapse, evBury, evFold, evAcquire, evDrain, evGive,
+			evCommit, evDue, evRequeue, evDiscard, evLate, evLapse, evBury, evFold, evAcquire, evAcquireLost, evDrain, evGive,
 			evSendClaim, evSnapshot, evClaim, evNoClaim, evLoseClaim, evVoid, evVoidLost, evVoidRepeat, evVoidLate,
 			evPublish, evTooLate, evDoom, evSend, evAccept, evRefuse, evConfirm, evUnknown, evFallout,
 			evSendSettle, evSettle, evSettleLost, evLoseSettle, evRepeat, evRepeatLost,

@@ -14,8 +14,9 @@
 // those of [github.com/postroom/postroom/outbox.Store] and of the relay around it, cut where another statement can come
 // between:
 //
-//   - AcquireLanes: a heartbeat that takes free lanes; the takeover of an expired session in two statements of a
-//     transaction, which a crash between them rolls back; a lane that drains, and in a later round is given back.
+//   - AcquireLanes: a heartbeat that takes free lanes, with or without an answer; the takeover of an expired session in
+//     two statements of a transaction, which a crash between them rolls back; a lane that drains, and in a later round
+//     is given back.
 //   - Claim: sent; its snapshot; its lock on the lanes and its commit in one, since nothing that waits for the lock can
 //     come between. It may have no answer, and then commit long after, or never.
 //   - Void: with or without an answer, and as a copy that arrives when the relay has gone on.

@@ -1,14 +1,15 @@
 package protocolcheck
 
 const (
-	evBury     verb = "{who} frees the lanes of {other} in a transaction that is still open"
-	evBuryLook verb = "{who} starts the one statement that frees the lanes of {other} and folds the claims that it sees"
-	evFold     verb = "{who} folds the claims of {other}, which name {set}, and commits the takeover"
-	evAcquire  verb = "{who} acquires and holds {lanes}"
-	evRevive   verb = "the heartbeat of {who} revives its session"
-	evDrain    verb = "{who} is to give back {lanes}, and claims it no more"
-	evLook     verb = "{who} starts the one statement that gives back {lanes}, and sees no claim of it"
-	evGive     verb = "{who} gives back {lanes}"
+	evBury        verb = "{who} frees the lanes of {other} in a transaction that is still open"
+	evBuryLook    verb = "{who} starts the one statement that frees the lanes of {other} and folds the claims that it sees"
+	evFold        verb = "{who} folds the claims of {other}, which name {set}, and commits the takeover"
+	evAcquire     verb = "{who} acquires and holds {lanes}"
+	evAcquireLost verb = "{who} acquires {lanes} and has no answer"
+	evRevive      verb = "the heartbeat of {who} revives its session"
+	evDrain       verb = "{who} is to give back {lanes}, and claims it no more"
+	evLook        verb = "{who} starts the one statement that gives back {lanes}, and sees no claim of it"
+	evGive        verb = "{who} gives back {lanes}"
 )
 
 // laneSteps are those of the loop that keeps the lanes of a relay.
@@ -135,6 +136,11 @@ func (m *model) acquire(s *state, w who) {
 			if take.has(l) {
 				m.lose(&n, l, w)
 			}
+		}
+		if take != 0 && s.left.answers > 0 {
+			unheard := n
+			spend(&unheard.left.answers)
+			m.add(event{verb: evAcquireLost, who: w, set: n.owned(w)}, &unheard, false)
 		}
 		p := &n.sides[w].process
 		p.grip = n.owned(w) &^ p.draining

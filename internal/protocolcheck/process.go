@@ -33,10 +33,9 @@ func (m *model) processSteps(s *state, w who) {
 	switch {
 	case d.process.stopping && (d.process.phase == resting || !m.ReleaseLast && d.session != ended):
 		m.release(s, w, d.process.phase == resting, event{verb: evRelease, who: w})
+	case d.session == alive || d.process.stopping || s.takeover.running && s.takeover.by == w:
 	case d.process.phase == resting, d.process.phase == unclaimed: // whoever recovers the session has the claim too
-		if d.session != alive {
-			m.redraw(s, w, event{verb: evRenew, who: w}, true)
-		}
+		m.redraw(s, w, event{verb: evRenew, who: w}, true)
 	}
 }
 

@@ -25,8 +25,10 @@ func newReader(r Reading) *reader {
 
 func (m *reader) initial() readState { return readState{relay: horizon{cursor: 1}} }
 
+// canonical: no two states are alike.
 func (m *reader) canonical(s *readState) readState { return *s }
 
+// isSettled: nothing is stuck that each claim would read.
 func (m *reader) isSettled(*readState) bool { return true }
 
 func (m *reader) add(e event, n *readState) {

@@ -13,7 +13,7 @@ type Scenario struct {
 	Breaks       uint8 // publishers that break their contract, so that the relay ends without a settle
 	Refusals     uint8 // messages that the broker refuses
 	LostConfirms uint8 // sends whose outcome is never heard of; a copy may land at any later time
-	LostAnswers  uint8 // claims, voids and settles whose answer never comes; they may take effect at any later time
+	LostAnswers  uint8 // statements whose answer never comes; they may take effect at any later time
 	GiveBacks    uint8 // lanes that are given back to be shared
 
 	Limit        int   // messages that a claim takes. Defaults to all.
