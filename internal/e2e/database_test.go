@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/glebarez/sqlite"
 	"gorm.io/driver/postgres"
@@ -134,7 +135,7 @@ func (d *database) messages(t *testing.T) []stored {
 // awaitEmpty waits until every message is settled.
 func (d *database) awaitEmpty(t *testing.T) {
 	t.Helper()
-	eventually(t, func() string {
+	eventuallyEvery(t, 50*time.Millisecond, func() string {
 		left := d.count(t, "outbox_messages")
 		if left == 0 {
 			return ""

@@ -13,7 +13,7 @@ type combination struct {
 // TestPath is the matrix: its subtests are the combinations, and theirs the claims.
 func TestPath(t *testing.T) {
 	t.Parallel()
-	shop := shopBuilder(t.TempDir())
+	shop := shopBuilder(t.Context(), t.TempDir())
 
 	combine(t, "PostgreSQL_to_RabbitMQ", func(t *testing.T) {
 		c := combination{shop: shop, database: newPostgreSQL, broker: sharedRabbitMQ, node: newRabbitMQNode}

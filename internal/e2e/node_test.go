@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"regexp"
@@ -60,7 +61,7 @@ func (n *node) start(t *testing.T) {
 // services runs scripts/services for this server, whatever the environment says of shared ones.
 func (n *node) services(t *testing.T, command string) string {
 	t.Helper()
-	cmd := exec.Command("../../scripts/services", command, n.server)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "../../scripts/services", command, n.server)
 	cmd.Env = append(environmentWithout(
 		testservices.PostgresEnv, testservices.AMQPEnv, testservices.KafkaEnv,
 		"POSTROOM_POSTGRES_PORT", "POSTROOM_AMQP_PORT", "POSTROOM_KAFKA_PORT",

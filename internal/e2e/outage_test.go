@@ -23,24 +23,39 @@ func survivesOutage(t *testing.T, c combination) {
 	logFailures(t, d)
 	load := orderSteadily(t, api)
 
+	step := stopwatch(t)
 	eventually(t, func() string { return load.reached(customers * 5) })
-	n.stop(t)
 	before := load.total()
+	n.stop(t)
+	step("stopping the broker, after %d orders", before)
 	awaitOutage(t, d)
-	during := load.total()
 	n.start(t)
-	eventually(t, func() string { return load.reached(during + customers*5) })
+	during := load.total() - before
+	step("the outage and the broker's start, with %d orders", during)
+	eventually(t, func() string { return load.reached(before + during + customers*5) })
 	want := load.stop(t)
-
-	t.Logf("%d orders before the outage, %d during it, %d after it", before, during-before, load.total()-during)
-	if during-before < customers*50 {
-		t.Errorf("only %d orders were placed during the outage", during-before)
-	}
 	d.awaitEmpty(t)
+	step("the delivery of the rest, with %d orders", load.total()-during-before)
+	awaitShipments(t, d)
+	step("the last shipment")
+
+	if during < customers*50 {
+		t.Errorf("only %d orders were placed during the outage", during)
+	}
 	sequenceOf(want, n.record(t, topic).finish(t)).check(t)
 	checkNoFailures(t, d)
-	awaitShipments(t, d)
 	api.terminate(t)
+}
+
+// stopwatch returns what logs the time since its last call.
+func stopwatch(t *testing.T) func(format string, args ...any) {
+	t.Helper()
+	last := time.Now()
+	return func(format string, args ...any) {
+		t.Helper()
+		t.Logf("%v: %s", time.Since(last).Round(time.Millisecond), fmt.Sprintf(format, args...))
+		last = time.Now()
+	}
 }
 
 // logFailures keeps every failure and every parked message that the table has ever shown.
@@ -88,7 +103,7 @@ func awaitOutage(t *testing.T, d *database) {
 // awaitShipments waits until the shop's own consumer has been through the outage, too.
 func awaitShipments(t *testing.T, d *database) {
 	t.Helper()
-	eventually(t, func() string {
+	eventuallyEvery(t, 200*time.Millisecond, func() string {
 		if n := scan[int](t, d.view, `
 			SELECT count(*) FROM orders WHERE NOT EXISTS (SELECT FROM shipments WHERE order_id = orders.id)`); n > 0 {
 			return fmt.Sprintf("%d orders have no shipment", n)

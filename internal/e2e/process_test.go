@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,7 +28,8 @@ func startShop(t *testing.T, c combination, settings map[string]string) *process
 	t.Helper()
 	file, err := c.shop()
 	must(t, err)
-	p := &process{cmd: exec.Command(file), output: &output{}, ended: make(chan struct{})}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), file) // cleanUp ends it
+	p := &process{cmd: cmd, output: &output{}, ended: make(chan struct{})}
 	p.cmd.Env = environmentWithout("ADDR", "DATABASE_URL", "BROKER_URL", "TOPIC", "ROLE", "OUTBOX_LEASE")
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		p.cmd.Env = append(p.cmd.Env, name+"="+settings[name])

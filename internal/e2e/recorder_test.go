@@ -33,7 +33,6 @@ type recorder struct {
 
 	mu         sync.Mutex
 	deliveries []delivery
-	marks      map[string]bool
 	unreadable []string
 }
 
@@ -56,6 +55,13 @@ func (r *recorder) all(t *testing.T) []delivery {
 		t.Fatalf("deliveries that are no order: %v", r.unreadable)
 	}
 	return slices.Clone(r.deliveries)
+}
+
+// holds reports whether one of ids was delivered.
+func (r *recorder) holds(ids map[string]bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.deliveries, func(d delivery) bool { return ids[d.id] })
 }
 
 // awaitIDs waits for n different ids and returns the deliveries so far.

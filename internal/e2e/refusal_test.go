@@ -26,16 +26,13 @@ func refusesOutsideTransaction(t *testing.T, c combination) {
 	publisher := watermilladapter.NewPublisher(a.store, watermilladapter.PublisherConfig{})
 	bus := eventBus(t, publisher, a.topic)
 	bare := t.Context()
+	m := a.message(t, "c-1", 1)
 	for path, enqueue := range map[string]func() error{
-		"Store.Enqueue":         func() error { return a.store.Enqueue(bare, a.message(t, "c-1", 1)) },
-		"Store.Enqueue nothing": func() error { return a.store.Enqueue(bare) },
-		"In":                    func() error { return a.store.In(a.db).Enqueue(bare, a.message(t, "c-1", 1)) },
-		"In with context":       func() error { return a.store.In(a.db.WithContext(bare)).Enqueue(bare, a.message(t, "c-1", 1)) },
-		"NewPublisher": func() error {
-			return publisher.Publish(a.topic, message.NewMessageWithContext(bare, watermill.NewUUID(), nil))
-		},
-		"NewPublisher, no ctx": func() error { return publisher.Publish(a.topic, message.NewMessage(watermill.NewUUID(), nil)) },
-		"EventBus":             func() error { return bus.Publish(bare, body{"c-1", 1}) },
+		"Store.Enqueue":   func() error { return a.store.Enqueue(bare, m) },
+		"In":              func() error { return a.store.In(a.db).Enqueue(bare, m) },
+		"In with context": func() error { return a.store.In(a.db.WithContext(bare)).Enqueue(bare, m) },
+		"NewPublisher":    func() error { return publisher.Publish(a.topic, watermillMessage(bare)) },
+		"EventBus":        func() error { return bus.Publish(bare, body{"c-1", 1}) },
 	} {
 		if err := enqueue(); !errors.Is(err, outbox.ErrNoTransaction) {
 			t.Errorf("%s returned %v, want ErrNoTransaction", path, err)
@@ -51,6 +48,10 @@ func refusesOutsideTransaction(t *testing.T, c combination) {
 	// The same bus stores inside a transaction.
 	must(t, a.store.InTransaction(bare, func(ctx context.Context) error { return bus.Publish(ctx, body{"c-1", 1}) }))
 	onlyRow(t, a.database)
+}
+
+func watermillMessage(ctx context.Context) *message.Message {
+	return message.NewMessageWithContext(ctx, watermill.NewUUID(), nil)
 }
 
 func eventBus(t *testing.T, publisher message.Publisher, topic string) *cqrs.EventBus {

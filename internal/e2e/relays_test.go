@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +12,8 @@ import (
 const (
 	keys   = 50
 	perKey = 100 // 5 000 messages
+	atOnce = 5   // messages of a usual transaction
+	burst  = 10  // messages of each key in one that makes full claims
 )
 
 // sharesBetweenRelays has two relay processes at work on the same messages.
@@ -138,29 +139,29 @@ func (f *fleet) awaitShares(t *testing.T) {
 	})
 }
 
-// write commits the first half of the messages one by one, their keys side by side, and the other half at once.
+// write commits most messages a few at a time, their keys side by side, and the rest of all keys at once.
 func (f *fleet) write(t *testing.T) {
 	t.Helper()
-	half := perKey / 2
 	errs := make(chan error, keys)
-	var wg sync.WaitGroup
 	for k := range keys {
-		wg.Go(func() { errs <- f.writeKey(t, k, half) })
+		go func() { errs <- f.writeKey(t, keyName(k), perKey-burst) }()
 	}
-	wg.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
+	for range keys {
+		if err := <-errs; err != nil {
 			t.Fatalf("write messages: %v", err)
 		}
 	}
-	f.written = half
-	f.burst(t, perKey-half)
+	f.written = perKey - burst
+	f.burst(t)
 }
 
-func (f *fleet) writeKey(t *testing.T, k, numbers int) error {
-	for n := 1; n <= numbers; n++ {
-		if err := f.tryCommit(t.Context(), f.message(t, keyName(k), n)); err != nil {
+func (f *fleet) writeKey(t *testing.T, key string, numbers int) error {
+	for n := 0; n < numbers; n += atOnce {
+		var messages []*outbox.Message
+		for i := range atOnce {
+			messages = append(messages, f.message(t, key, n+i+1))
+		}
+		if err := f.tryCommit(t.Context(), messages...); err != nil {
 			return err
 		}
 	}
@@ -168,49 +169,61 @@ func (f *fleet) writeKey(t *testing.T, k, numbers int) error {
 }
 
 // burst commits further messages of each key in one transaction.
-func (f *fleet) burst(t *testing.T, numbers int) {
+func (f *fleet) burst(t *testing.T) {
 	t.Helper()
 	var messages []*outbox.Message
-	for n := f.written + 1; n <= f.written+numbers; n++ {
+	for i := range burst {
 		for k := range keys {
-			messages = append(messages, f.message(t, keyName(k), n))
+			messages = append(messages, f.message(t, keyName(k), f.written+i+1))
 		}
 	}
 	f.commit(t, messages...)
-	f.written += numbers
+	f.written += burst
 }
 
 func keyName(k int) string { return fmt.Sprintf("k-%02d", k) }
 
-// interrupt stops a relay at a moment when it has messages in flight. If it was done before anyone looked, it gets
-// more of them.
+// interrupt stops a relay at a moment when the broker has taken messages that the relay has not settled. Until that
+// moment comes the relay gets more to do.
 func (f *fleet) interrupt(t *testing.T, r *relayProcess) {
 	t.Helper()
 	eventuallyEvery(t, time.Millisecond, func() string {
 		if len(f.inFlight(t, r)) == 0 {
 			if f.database.count(t, "outbox_messages") == 0 {
-				f.burst(t, perKey/2)
+				f.burst(t)
 			}
 			return fmt.Sprintf("the relay of session %s has nothing in flight", r.session)
 		}
 		r.signal(t, syscall.SIGSTOP)
-		if len(f.inFlight(t, r)) > 0 {
+		if f.consumer.holds(f.unsettled(t, r)) {
 			return ""
 		}
 		r.signal(t, syscall.SIGCONT)
-		return fmt.Sprintf("the relay of session %s settled before it was stopped", r.session)
+		return fmt.Sprintf("the relay of session %s was not met between the broker's word and its settle", r.session)
 	})
 }
 
 // inFlight returns the ids that a relay's claims name.
 func (f *fleet) inFlight(t *testing.T, r *relayProcess) map[string]bool {
 	t.Helper()
-	ids := map[string]bool{}
-	for _, id := range scan[[]string](t, f.db,
-		"SELECT CAST(unnest(ids) AS text) FROM outbox_claims WHERE session = ?", r.session) {
-		ids[id] = true
+	return setOf(scan[[]string](t, f.db,
+		"SELECT CAST(unnest(ids) AS text) FROM outbox_claims WHERE session = ?", r.session))
+}
+
+// unsettled returns those of them that no settle is at work on.
+func (f *fleet) unsettled(t *testing.T, r *relayProcess) map[string]bool {
+	t.Helper()
+	return setOf(scan[[]string](t, f.db, `
+		SELECT CAST(unnest(ids) AS text)
+		FROM (SELECT ids FROM outbox_claims WHERE session = ? FOR SHARE SKIP LOCKED) c`, r.session))
+}
+
+func setOf(ids []string) map[string]bool {
+	set := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
 	}
-	return ids
+	return set
 }
 
 // claimed returns how many messages a relay has claimed.

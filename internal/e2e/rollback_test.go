@@ -36,7 +36,7 @@ func deliversNothingRolledBack(t *testing.T, c combination) {
 	}
 
 	if got := s.post(t, "/good"); !strings.HasPrefix(got, "HTTP/1.1 201 ") || !strings.Contains(got, success) {
-		t.Errorf("a good request: the client got %q, want 201 and %q", got, success)
+		t.Fatalf("a good request: the client got %q, want 201 and %q", got, success)
 	}
 	consumer.awaitIDs(t, 1)
 	a.database.awaitEmpty(t)

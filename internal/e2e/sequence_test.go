@@ -87,10 +87,12 @@ func TestSequence(t *testing.T) {
 		faults, repeats int
 	}{
 		"accepts_each_key_rising_by_one": {[]delivery{d("a", 1), d("b", 1), d("a", 2), d("a", 3)}, 0, 0},
-		"drops_known_ids":                {[]delivery{d("a", 1), d("a", 2), d("a", 1), d("a", 2), d("a", 3), d("b", 1)}, 0, 2},
-		"reports_a_swap":                 {[]delivery{d("a", 2), d("a", 1), d("a", 3), d("b", 1)}, 2, 0},
-		"reports_what_is_missing":        {[]delivery{d("a", 1), d("a", 2)}, 2, 0},
-		"reports_an_unknown_key":         {[]delivery{d("a", 1), d("a", 2), d("a", 3), d("b", 1), d("c", 1)}, 1, 0},
+		"drops_known_ids": {
+			[]delivery{d("a", 1), d("a", 2), d("a", 1), d("a", 2), d("a", 3), d("b", 1)}, 0, 2,
+		},
+		"reports_a_swap":          {[]delivery{d("a", 2), d("a", 1), d("a", 3), d("b", 1)}, 2, 0},
+		"reports_what_is_missing": {[]delivery{d("a", 1), d("a", 2)}, 2, 0},
+		"reports_an_unknown_key":  {[]delivery{d("a", 1), d("a", 2), d("a", 3), d("b", 1), d("c", 1)}, 1, 0},
 		"reports_a_second_id_of_a_number": {
 			[]delivery{d("a", 1), d("a", 2), {id: "other", body: body{"a", 2}}, d("a", 3), d("b", 1)}, 1, 0,
 		},
