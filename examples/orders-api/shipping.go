@@ -35,28 +35,33 @@ func newRouter(s shipping, subscriber message.Subscriber, c config) (*message.Ro
 	if err != nil {
 		return nil, err
 	}
-	router.AddMiddleware(pauseAfterError)
+	router.AddMiddleware(untilDone)
 	router.AddConsumerHandler("shipping", c.topic, subscriber, s.handle)
 	return router, nil
 }
 
-// pauseAfterError keeps a message that failed from coming back at once, and again.
-func pauseAfterError(next message.HandlerFunc) message.HandlerFunc {
+// untilDone tries a message again until it is handled or the consumer stops. Sent back to the broker it would lose its
+// place before later ones, and a quorum queue drops what comes back too often.
+func untilDone(next message.HandlerFunc) message.HandlerFunc {
 	return func(m *message.Message) ([]*message.Message, error) {
-		produced, err := next(m)
-		if err != nil {
+		for {
+			produced, err := next(m)
+			if err == nil {
+				return produced, nil
+			}
 			pause := time.NewTimer(retryPause)
-			defer pause.Stop()
 			select {
 			case <-m.Context().Done():
+				pause.Stop()
+				return nil, err
 			case <-pause.C:
+				slog.Warn("shipping tries again", "message", m.UUID, "error", err)
 			}
 		}
-		return produced, err
 	}
 }
 
-// handle ships an order, once for each event id however often the event comes. An error brings the message back.
+// handle ships an order, once for each event id however often the event comes.
 func (s shipping) handle(m *message.Message) error {
 	if m.Metadata.Get(outbox.HeaderType) != orderPlaced {
 		return nil

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
@@ -61,6 +65,41 @@ func TestShipping(t *testing.T) {
 		}
 		if err := (shipping{db}).handle(delivered(t, uuid.NewString(), orderPlaced, `{}`)); err == nil {
 			t.Error("the message is lost")
+		}
+	})
+}
+
+func TestUntilDone(t *testing.T) {
+	t.Parallel()
+
+	t.Run("tries_again_until_the_message_is_handled", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			calls, begun := 0, time.Now()
+			_, err := untilDone(func(*message.Message) ([]*message.Message, error) {
+				if calls++; calls < 3 {
+					return nil, errors.New("database is away")
+				}
+				return nil, nil
+			})(delivered(t, uuid.NewString(), orderPlaced, `{}`))
+			if got := time.Since(begun); err != nil || calls != 3 || got != 2*retryPause {
+				t.Errorf("%d calls in %v, %v", calls, got, err)
+			}
+		})
+	})
+
+	t.Run("gives_the_message_back_when_the_consumer_stops", func(t *testing.T) {
+		t.Parallel()
+		away := errors.New("database is away")
+		m := delivered(t, uuid.NewString(), orderPlaced, `{}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		m.SetContext(ctx)
+		_, err := untilDone(func(*message.Message) ([]*message.Message, error) {
+			cancel()
+			return nil, away
+		})(m)
+		if !errors.Is(err, away) {
+			t.Errorf("error %v, want that of the handler", err)
 		}
 	})
 }
