@@ -38,7 +38,7 @@ type environment map[string]string
 
 func (e environment) get(name string) string { return e[name] }
 
-// openShop runs the program until the test ends and returns its address.
+// openShop runs the program until the test ends and returns its address, if it has one.
 func openShop(t *testing.T, env environment) string {
 	t.Helper()
 	env = maps.Clone(env)
@@ -158,6 +158,31 @@ func TestShop(t *testing.T) {
 			wantEmptyOutbox(t, db)
 		})
 	}
+}
+
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	t.Run("let_relays_run_beside_the_api_and_each_order_ships_once", func(t *testing.T) {
+		t.Parallel()
+		const orders = 40
+		env, db := onKafka(t)
+		env["OUTBOX_LEASE"] = "5s"
+		relay := maps.Clone(env)
+		relay["ROLE"], env["ROLE"] = "relay", "api"
+		shop := openShop(t, env)
+		openShop(t, relay)
+		openShop(t, relay)
+
+		var placed []uuid.UUID
+		for range orders {
+			placed = append(placed, place(t, shop).ID)
+		}
+		for _, order := range placed {
+			waitForShipment(t, shop, order)
+		}
+		wantRows(t, db, map[string]int64{"orders": orders, "shipments": orders})
+		wantEmptyOutbox(t, db)
+	})
 }
 
 // record makes the database remember the id of every message that is stored.

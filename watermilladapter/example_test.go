@@ -1,0 +1,81 @@
+package watermilladapter_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	watermillkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/components/cqrs"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"gorm.io/gorm"
+
+	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/watermilladapter"
+)
+
+type Order struct{ ID, Customer string }
+
+type OrderPlaced struct{ OrderID, Customer string }
+
+// An EventBus whose events are published if, and only if, the order is stored.
+func ExampleNewPublisher() {
+	run := func(ctx context.Context, store *gormstore.Store, order Order) error {
+		publisher := watermilladapter.NewPublisher(store, watermilladapter.PublisherConfig{KeyMetadata: "customer"})
+		bus, err := cqrs.NewEventBusWithConfig(publisher, cqrs.EventBusConfig{
+			GeneratePublishTopic: func(cqrs.GenerateEventPublishTopicParams) (string, error) { return "orders", nil },
+			Marshaler:            cqrs.JSONMarshaler{GenerateName: cqrs.StructName},
+			OnPublish: func(p cqrs.OnEventSendParams) error {
+				if placed, ok := p.Event.(OrderPlaced); ok {
+					p.Message.Metadata.Set("customer", placed.Customer) // a customer's events stay in order
+				}
+				return nil
+			},
+		})
+		if err != nil {
+			return err
+		}
+		return store.Transaction(ctx, func(tx *gormstore.Tx) error {
+			if err := tx.Create(&order).Error; err != nil {
+				return err
+			}
+			return bus.Publish(tx.Context(), OrderPlaced{OrderID: order.ID, Customer: order.Customer})
+		})
+	}
+	_ = run
+}
+
+// A relay that publishes through Watermill's own Kafka publisher and runs as long as a router does.
+func ExampleSink() {
+	run := func(ctx context.Context, db *gorm.DB, router *message.Router) error {
+		store, err := gormstore.Open(db, gormstore.Config{})
+		if err != nil {
+			return err
+		}
+		producer := watermillkafka.DefaultSaramaSyncPublisherConfig()
+		producer.Producer.RequiredAcks = sarama.WaitForAll // accepted is what every replica has
+		publisher, err := watermillkafka.NewPublisher(watermillkafka.PublisherConfig{
+			Brokers:               []string{"localhost:9092"},
+			OverwriteSaramaConfig: producer,
+			Marshaler: watermillkafka.NewWithPartitioningMarshaler(func(_ string, m *message.Message) (string, error) {
+				return m.Metadata.Get("partition_key"), nil
+			}),
+		}, watermill.NewSlogLogger(slog.Default()))
+		if err != nil {
+			return err
+		}
+		sink := watermilladapter.Sink(publisher, watermilladapter.SinkConfig{})
+		relay, err := outbox.NewRelay(store, sink, outbox.RelayConfig{})
+		if err != nil {
+			return err
+		}
+		router.AddPlugin(watermilladapter.Plugin(relay, func(err error) {
+			slog.Error("relay ended", "error", err)
+		}))
+		return errors.Join(router.Run(ctx), publisher.Close())
+	}
+	_ = run
+}
