@@ -68,11 +68,10 @@ func (c *client) send(ctx, late context.Context, records []*kgo.Record) []error 
 		c.kafka.Produce(handOver, r, func(_ *kgo.Record, err error) { f.land(i, err) })
 	}
 	why := errNoAnswer
-	switch {
-	case !c.place(ctx, f):
-		why = c.reason(ctx)
-	default:
+	if c.place(ctx, f) {
 		_ = c.kafka.Flush(late) // its only error is late's end, and what that means is seen below
+	} else {
+		why = c.reason(ctx)
 	}
 	if !f.landed() {
 		c.breakOff(f)
