@@ -139,7 +139,9 @@ func (d *dispatcher) listen(ctx context.Context) {
 		return
 	}
 	for lanes := range w.Wake(ctx) {
-		if d.holds(lanes) {
+		if lanes != nil && len(lanes) == 0 {
+			d.reacquire()
+		} else if d.holds(lanes) {
 			d.news.ring()
 		}
 	}

@@ -374,6 +374,22 @@ func TestRelay_several(t *testing.T) {
 			time.Sleep(1000 * time.Hour) // the publish that was left behind ends
 		})
 	})
+	t.Run("a_peer_takes_over_at_once_after_a_stop", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, b := memstore.New(memstore.Config{}), new(broker)
+			stop, stopPeer := start(t, s, new(broker), outbox.RelayConfig{}), start(t, s, b, outbox.RelayConfig{})
+			time.Sleep(time.Minute)
+			wantStopped(t, stop)
+			for _, n := range numbers(100) {
+				enqueue(t, s, message(n, n))
+			}
+			time.Sleep(time.Second)
+			if got := len(b.got("")); got != 100 {
+				t.Errorf("got %d of 100 messages a second after the stop", got)
+			}
+			wantStopped(t, stopPeer)
+		})
+	})
 	t.Run("a_stop_in_the_middle_settles_what_was_accepted_and_releases_the_rest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, b := memstore.New(memstore.Config{}), &broker{pause: 100 * time.Millisecond}

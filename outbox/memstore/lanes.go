@@ -68,6 +68,7 @@ func (s *Store) ReleaseLanes(_ context.Context, id uuid.UUID) error {
 		own.stopped = true
 	}
 	s.bury(id)
+	s.wake([]int{})
 	return nil
 }
 

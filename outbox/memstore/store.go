@@ -137,7 +137,7 @@ func (s *Store) Pending() int {
 
 // Wake implements [outbox.Waker].
 func (s *Store) Wake(ctx context.Context) <-chan []int {
-	ch := make(chan []int, 1)
+	ch := make(chan []int, 64)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakers[ch] = struct{}{}
@@ -150,7 +150,7 @@ func (s *Store) Wake(ctx context.Context) <-chan []int {
 	return ch
 }
 
-// wake tells every subscriber that lanes have news; one that has not read the last word is told "any lane" instead.
+// wake tells every subscriber that lanes have news; one that has not read the last word is told "any lane" as well.
 func (s *Store) wake(lanes []int) {
 	for ch := range s.wakers {
 		select {
