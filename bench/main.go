@@ -43,6 +43,7 @@ type options struct {
 	profiles string
 	repeats  int
 	limit    time.Duration
+	idle     float64
 	load     load.Workload
 }
 
@@ -56,6 +57,8 @@ func parse() (options, error) {
 	flag.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each measurement (default none)")
 	flag.IntVar(&o.repeats, "repeats", 3, "measurements of each subject")
 	flag.DurationVar(&o.limit, "limit", 5*time.Minute, "longest time of one measurement")
+	flag.Float64Var(&o.idle, "idle", 0,
+		"share of the processors, 0 to 1, that must be idle for 2 s before a measurement; waits for it up to -limit")
 	flag.IntVar(&o.load.Messages, "messages", 50_000, "messages in the table; slow subjects get a fifth")
 	flag.IntVar(&o.load.Keys, "keys", 1_000, "ordering keys, evenly used")
 	flag.IntVar(&o.load.Size, "size", 300, "bytes of a payload")

@@ -78,6 +78,9 @@ func (r *benchRun) measureOnce(ctx context.Context, spec subject.Spec, repeat in
 	if r.file.Has(cell, repeat) {
 		return nil
 	}
+	quiet, cancel := context.WithTimeout(ctx, r.limit)
+	results.WaitIdle(quiet, r.idle)
+	cancel()
 	sample, err := r.measure(ctx, spec, cell, repeat)
 	if err != nil {
 		return fmt.Errorf("measure %s, repeat %d: %w", spec.Name, repeat, err)
