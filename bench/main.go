@@ -69,6 +69,9 @@ func parse() (options, error) {
 	if o.repeats < 1 {
 		return o, fmt.Errorf("read the command line: repeats must be at least 1, not %d", o.repeats)
 	}
+	if o.idle < 0 || o.idle > 1 {
+		return o, fmt.Errorf("read the command line: idle must be 0 to 1, not %g", o.idle)
+	}
 	if err := o.load.Check(); err != nil {
 		return o, fmt.Errorf("read the command line: %w", err)
 	}
