@@ -34,6 +34,7 @@ const (
 	CodeReserved    Code = "reserved"
 	CodeDuplicateID Code = "duplicate_id"
 	CodeConflict    Code = "conflict"
+	CodeMalformed   Code = "malformed"
 )
 
 // FieldError is a message or a configuration that was refused before anything was stored or started.

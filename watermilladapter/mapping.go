@@ -17,8 +17,6 @@ import (
 const (
 	metadataName       = "name" // where Watermill's CQRS marshalers put and look for the type
 	defaultKeyMetadata = "partition_key"
-
-	codeMalformed outbox.Code = "malformed"
 )
 
 // mapping turns Watermill messages into messages of the outbox.
@@ -104,7 +102,7 @@ func parseUUID(s string) (uuid.UUID, error) {
 	}
 	id, err := uuid.Parse(s)
 	if err != nil || len(s) != 36 {
-		return uuid.Nil, &outbox.FieldError{Field: "UUID", Code: codeMalformed, Hint: "give a UUID of 36 characters"}
+		return uuid.Nil, &outbox.FieldError{Field: "UUID", Code: outbox.CodeMalformed, Hint: "give a UUID of 36 characters"}
 	}
 	if id == uuid.Nil {
 		return uuid.Nil, &outbox.FieldError{Field: "UUID", Code: outbox.CodeMissing, Hint: "it must not be the nil UUID"}

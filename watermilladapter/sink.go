@@ -64,7 +64,7 @@ type sink struct {
 func (*sink) KeyOrdered() bool { return true }
 
 func (s *sink) Publish(ctx context.Context, messages []*outbox.Message) []outbox.Result {
-	return publishByKey(ctx, messages, s.config.Concurrency, s.send)
+	return outbox.PublishOneByOne(ctx, messages, s.config.Concurrency, s.send)
 }
 
 func (s *sink) send(ctx context.Context, m *outbox.Message) error {
