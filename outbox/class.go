@@ -33,15 +33,17 @@ func Permanent(err error) error { return classify(ClassPermanent, 0, err) }
 // Unroutable marks err as a message that the broker had nowhere to put. Nil stays nil.
 func Unroutable(err error) error { return classify(ClassUnroutable, 0, err) }
 
-// Unavailable marks err as the transport's fault: nothing was handed over, and no failure is counted. A relay that hears
-// nothing else holds back everything until the transport is back, so a fault of one topic is [RetryAfter]. Nil stays nil.
+// Unavailable marks err as the transport's fault: nothing was handed over, and no failure is counted. A relay that
+// hears nothing else holds back everything until the transport is back, so a fault of one topic is [RetryAfter].
+// Nil stays nil.
 func Unavailable(err error) error { return classify(ClassUnavailable, 0, err) }
 
 // Unknown marks err as a send that may have happened. The message goes out again under the same id, and no
 // failure is counted. Nil stays nil.
 func Unknown(err error) error { return classify(ClassUnknown, 0, err) }
 
-// RetryAfter marks err as a refusal that is to be retried after d at the soonest. No failure is counted. Nil stays nil.
+// RetryAfter marks err as a refusal that is to be retried after d at the soonest. No failure is counted. Nil stays
+// nil.
 func RetryAfter(d time.Duration, err error) error { return classify(ClassRetryAfter, d, err) }
 
 // ClassOf returns the outermost class of err, and [ClassRefused] for an error that carries none.

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// PublisherFunc is a publisher that sends one message at a time: a nil error means that the broker has it. Up to 16 keys
-// go side by side; see [PublishOneByOne] for what happens within one.
+// PublisherFunc is a publisher that sends one message at a time: a nil error means that the broker has it. Up to 16
+// keys go side by side; see [PublishOneByOne] for what happens within one.
 type PublisherFunc func(ctx context.Context, message *Message) error
 
 // KeyOrdered is true: a key stops at its first failure.
@@ -18,8 +18,8 @@ func (f PublisherFunc) Publish(ctx context.Context, messages []*Message) []Resul
 	return PublishOneByOne(ctx, messages, sideBySide, f)
 }
 
-// PublishOneByOne sends messages one by one: up to limit keys side by side, and a key in order. A key stops at its first
-// failure, and everything stops when ctx ends; what was not sent then has the zero Result. It is for authors of
+// PublishOneByOne sends messages one by one: up to limit keys side by side, and a key in order. A key stops at its
+// first failure, and everything stops when ctx ends; what was not sent then has the zero Result. It is for authors of
 // publishers whose client knows no batches.
 func PublishOneByOne(
 	ctx context.Context, messages []*Message, limit int, send func(context.Context, *Message) error,

@@ -45,9 +45,9 @@ type LaneReleaser interface {
 	ReleaseLanes(ctx context.Context, session uuid.UUID) error
 }
 
-// Waker is a store that knows when new messages were committed. Wake sends the lanes that have some, nil for any, and an
-// empty list that is not nil when a session gave up its lanes; it coalesces, never blocks a writer, and closes the
-// channel when ctx ends. The relay polls all the same.
+// Waker is a store that knows when new messages were committed. Wake sends the lanes that have some, nil for any,
+// and an empty list that is not nil when a session gave up its lanes; it coalesces, never blocks a writer, and
+// closes the channel when ctx ends. The relay polls all the same.
 type Waker interface {
 	Wake(ctx context.Context) <-chan []int
 }
