@@ -73,7 +73,9 @@ func (s *Store) Claim(ctx context.Context, r outbox.ClaimRequest) (outbox.Claim,
 	if err != nil {
 		return outbox.Claim{}, fmt.Errorf("claim %d messages: %w", r.Limit, err)
 	}
-	slices.SortFunc(answer.rows, func(a, b *storedRow) int { return cmp.Or(cmp.Compare(a.ord, b.ord), cmp.Compare(a.seq, b.seq)) })
+	slices.SortFunc(answer.rows, func(a, b *storedRow) int {
+		return cmp.Or(cmp.Compare(a.ord, b.ord), cmp.Compare(a.seq, b.seq))
+	})
 	ses.apply(q, answer, time.Since(now))
 	claim := newClaim(r, answer)
 	if answer.broken() {

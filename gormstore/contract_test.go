@@ -16,7 +16,7 @@ func TestStore(t *testing.T) {
 	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Store {
-				s := conformant{newFixture(t, open(t, gorm.Config{}), 0, gormstore.Config{}).store, name == "sqlite"}
+				s := conformant{newFixture(t, open(t, gorm.Config{}), 16, gormstore.Config{}).store, name == "sqlite"}
 				return s
 			})
 		})

@@ -197,8 +197,10 @@ func TestEnqueue(t *testing.T) {
 				"finished handle":    {escaped.Enqueue(ctx, message("1")), outbox.ErrTransactionDone},
 				"finished context":   {f.store.Enqueue(after, message("1")), outbox.ErrTransactionDone},
 				"nothing to enqueue": {f.store.Enqueue(ctx), outbox.ErrNoTransaction},
-				"joining a finished one": {f.store.InTransaction(after, func(context.Context) error { return nil }),
-					outbox.ErrTransactionDone},
+				"joining a finished one": {
+					f.store.InTransaction(after, func(context.Context) error { return nil }),
+					outbox.ErrTransactionDone,
+				},
 				"hook of a finished one": {escaped.OnCommit(func() {}), outbox.ErrTransactionDone},
 			} {
 				if !errors.Is(c.err, c.want) {
@@ -279,7 +281,7 @@ func TestEnqueue(t *testing.T) {
 	})
 	t.Run("stores_any_number_of_messages_in_their_order", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
-			messages := make([]*outbox.Message, 7001)
+			messages := make([]*outbox.Message, manyMessages)
 			for i := range messages {
 				messages[i] = message("k")
 			}

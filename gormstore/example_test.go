@@ -3,7 +3,6 @@ package gormstore_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/glebarez/sqlite"
 	"gorm.io/gorm"
@@ -33,18 +32,18 @@ func orderPlaced(o Order) *outbox.Message {
 func openExample(ctx context.Context) *gorm.DB {
 	db, err := gorm.Open(sqlite.Open(":memory:?_pragma=busy_timeout(1000)"))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	pool, err := db.DB()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	pool.SetMaxOpenConns(1) // the database lives in its one connection
 	if err := db.AutoMigrate(&Order{}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := gormstore.Migrate(ctx, db, gormstore.MigrateConfig{}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return db
 }
@@ -56,7 +55,7 @@ func ExampleStore_Transaction() {
 
 	store, err := gormstore.Open(db, gormstore.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	order := Order{ID: "o-1", Customer: "c-1"}
@@ -82,7 +81,7 @@ func ExampleStore_In() {
 
 	store, err := gormstore.Open(db, gormstore.Config{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	order := Order{ID: "o-2", Customer: "c-1"}
@@ -94,7 +93,7 @@ func ExampleStore_In() {
 		return store.In(tx).Enqueue(ctx, message)
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println("stored with an id:", message.ID.Version())
 	// Output:

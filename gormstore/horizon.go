@@ -11,10 +11,10 @@ import (
 // below the snapshot's xmax. PostgreSQL's xmax is the latest completed transaction plus one, so the second kind may
 // have been running already; but its id is above that of every claim that had committed before. A claim takes its id
 // after it has read, and Enqueue takes the transaction's id before its numbers, so all numbers of such a writer are
-// above everything that those claims returned. Hence two bounds: base, the highest number returned before this claim was sent,
-// for writers that it did not list; and one for each that it did, which is the base of the last claim that did
-// not list it yet. The next claim reads each lane from the lowest of its cursor, base, and the bounds of the
-// listed writers that have ended by its own snapshot.
+// above everything that those claims returned. Hence two bounds: base, the highest number returned before this claim
+// was sent, for writers that it did not list; and one for each that it did, which is the base of the last claim that
+// did not list it yet. The next claim reads each lane from the lowest of its cursor, base, and the bounds of the listed
+// writers that have ended by its own snapshot.
 type horizon struct {
 	base int64
 	low  map[string]int64 // transaction id → nothing it wrote is at or below

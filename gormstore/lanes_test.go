@@ -1,13 +1,17 @@
 package gormstore_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
 
+	"github.com/postroom/postroom/gormstore"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -158,13 +162,26 @@ func TestLanes(t *testing.T) {
 		})
 	})
 	t.Run("are_renewed_by_a_pool_apart_when_there_is_one", func(t *testing.T) {
-		f := onPostgres(t)
-		a := f.relay()
-		a.acquireFor(shortLease)
-		if err := f.store.RenewLanes(t.Context(), a.id, time.Hour); err != nil {
+		address := postgresAddress(t)
+		control, err := open(t, postgres.Open(address), gorm.Config{}).DB()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if lanes := f.relay().acquire(); lanes.Expiry < time.Minute {
+		f := newFixture(t, open(t, postgres.Open(address), gorm.Config{}), 8, gormstore.Config{Control: control})
+		a := f.started()
+		pool, err := f.db.DB()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool.SetMaxOpenConns(1)
+		busy := f.writer() // has the only connection
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := f.store.RenewLanes(ctx, a.id, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		busy.commit()
+		if lanes := f.relay().acquire(); lanes.Expiry < 30*time.Minute {
 			t.Errorf("the lease ends in %v, want an hour", lanes.Expiry)
 		}
 	})

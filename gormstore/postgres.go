@@ -71,7 +71,8 @@ func (p *postgres) makeSchema(ctx context.Context, pool *sql.DB) error {
 
 // migrateOptions let one process migrate at a time.
 func (p *postgres) migrateOptions() []goose.ProviderOption {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(hash64(p.names.table("migrations"))), lock.WithLockTimeout(1, 300))
+	id := hash64(p.names.table("migrations"))
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return nil // only for an option out of range
 	}

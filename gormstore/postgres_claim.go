@@ -17,7 +17,8 @@ const pgColumns = `m.id, m.seq, m.lane, m.state, m.attempts, m.failures, m.crash
 // pgClaim is one statement, so that one snapshot decides and reads:
 // late is that snapshot, and the lowest bound of the listed writers that have ended by it (horizon.go);
 // mine locks the lanes against their loss and holds them against what the relay believes;
-// pick reads them in turn (first gives each its room, more what is left of the batch); past is where the byte bound stops, the first message being exempt;
+// pick reads them in turn: first gives each lane its room, more what is left of the batch;
+// past is where the byte bound stops, the first message being exempt;
 // put records the claim. The first row of the answer is a header: seq holds the rewind, topic the snapshot, key the
 // nudges, lane whether suspects are due, state whether the byte bound left some out.
 const pgClaim = `

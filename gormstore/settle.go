@@ -127,8 +127,8 @@ func (p *settlement) add(o outbox.Outcome) state {
 // message that blocked its key.
 func (ses *session) settled(outcomes []outbox.Outcome) {
 	for _, o := range outcomes {
-		h, again := o.Handle.(*handle), int64(math.MaxInt64)
-		if o.Verdict == outbox.Release || h.state.blocks() {
+		again := int64(math.MaxInt64)
+		if h, ok := o.Handle.(*handle); ok && (o.Verdict == outbox.Release || h.state.blocks()) {
 			again = h.seq
 		}
 		ses.close(o.Lane, again)

@@ -40,8 +40,14 @@ func TestSettle(t *testing.T) {
 					outbox.Outcome{Verdict: outbox.Retry, RetryIn: time.Hour, Class: outbox.ClassRefused, Err: errUndo},
 					"2 1 1 0 refused undo",
 				},
-				"park key": {outbox.Outcome{Verdict: outbox.ParkKey, Class: outbox.ClassPermanent, Err: errUndo}, "3 1 1 0 permanent undo"},
-				"park one": {outbox.Outcome{Verdict: outbox.ParkOne, Class: outbox.ClassPermanent, Err: errUndo}, "5 1 1 0 permanent undo"},
+				"park key": {
+					outbox.Outcome{Verdict: outbox.ParkKey, Class: outbox.ClassPermanent, Err: errUndo},
+					"3 1 1 0 permanent undo",
+				},
+				"park one": {
+					outbox.Outcome{Verdict: outbox.ParkOne, Class: outbox.ClassPermanent, Err: errUndo},
+					"5 1 1 0 permanent undo",
+				},
 			}
 			messages := map[string]*outbox.Message{}
 			for name := range cases {
@@ -130,7 +136,10 @@ func TestSettle(t *testing.T) {
 		r := f.started()
 		c := r.claim()
 		list := outcomes(c, all(outbox.Delivered))
-		for name, bad := range map[string][]outbox.Outcome{"one missing": list[:1], "one twice": {list[0], list[0], list[1]}} {
+		for name, bad := range map[string][]outbox.Outcome{
+			"one missing": list[:1],
+			"one twice":   {list[0], list[0], list[1]},
+		} {
 			if _, err := f.store.Settle(t.Context(), c, bad); err == nil {
 				t.Errorf("%s: no error", name)
 			}

@@ -27,7 +27,7 @@ type sqlite struct {
 // sqliteSQL are the rendered statements, each beside its only caller.
 type sqliteSQL struct {
 	begun, meta, insert                          string
-	held, read, suspect, suspects, put           string
+	held, waiting, read, suspect, suspects, put  string
 	dropClaim, deliver, change, low, block, free string
 	join, renew, bury, stop, freeLanes           string
 	claimed, dropClaims, fold                    string
@@ -41,7 +41,7 @@ func newSQLite(n names) *sqlite {
 	}
 	return &sqlite{names: n, sql: sqliteSQL{
 		begun: render(liteBegun), meta: render(liteMeta), insert: render(liteInsert),
-		held: render(liteHeld), read: render(liteRead), suspect: render(liteSuspect), suspects: render(liteSuspects),
+		held: render(liteHeld), waiting: render(liteWaiting), read: render(liteRead), suspect: render(liteSuspect), suspects: render(liteSuspects),
 		put: render(litePut), dropClaim: render(liteDropClaim), deliver: render(liteDeliver), change: render(liteChange),
 		low: render(liteLow), block: render(liteBlock), free: render(liteUnblock),
 		join: render(liteJoin), renew: render(liteRenew), bury: render(liteBury), stop: render(liteStop),
@@ -57,7 +57,8 @@ func (*sqlite) makeSchema(context.Context, *sql.DB) error { return nil }
 func (*sqlite) migrateOptions() []goose.ProviderOption    { return nil }
 
 func (l *sqlite) tableExists(suffix string) string {
-	return fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '%s_%s')", l.names.prefix, suffix)
+	const text = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '%s_%s')"
+	return fmt.Sprintf(text, l.names.prefix, suffix)
 }
 
 const liteMeta = `SELECT version, lanes FROM {meta}`

@@ -17,6 +17,19 @@ const (
 	liteHeld = `SELECT lane, epoch, nudge FROM {lanes} WHERE owner = ?1 AND EXISTS (
   SELECT 1 FROM {sessions} WHERE id = ?1 AND stopped_at IS NULL AND expires_at > {now})`
 
+	// liteWaiting are the lanes that have ready or waiting messages, found by one step of the index for each.
+	liteWaiting = `
+WITH RECURSIVE
+  r (lane) AS (
+    SELECT min(lane) FROM {messages} WHERE state = 0
+    UNION ALL
+    SELECT (SELECT min(lane) FROM {messages} WHERE state = 0 AND lane > r.lane) FROM r WHERE r.lane IS NOT NULL),
+  w (lane) AS (
+    SELECT min(lane) FROM {messages} WHERE state IN (1, 2)
+    UNION ALL
+    SELECT (SELECT min(lane) FROM {messages} WHERE state IN (1, 2) AND lane > w.lane) FROM w WHERE w.lane IS NOT NULL)
+SELECT lane FROM r WHERE lane IS NOT NULL UNION SELECT lane FROM w WHERE lane IS NOT NULL`
+
 	// liteRead is what is due again in a lane above ?4, and what is ready at or above its start, by number.
 	liteRead = `
 SELECT * FROM (
@@ -112,18 +125,21 @@ type filler struct {
 
 // fill gives each lane its room first, and then what is left of the batch to those that have more.
 func (l *sqlite) fill(ctx context.Context, db querier, q claimQuery, a *claimAnswer) error {
+	list, err := collect[int](db.QueryContext(ctx, l.sql.waiting))
+	if err != nil {
+		return err
+	}
+	waiting := make(map[int]bool, len(list))
+	for _, lane := range list {
+		_, held := a.nudges[lane]
+		waiting[lane] = held
+	}
 	f := &filler{claimQuery: q, answer: a, counts: make([]int, len(q.lanes)), last: make([]int64, len(q.lanes))}
 	for ord, lane := range q.lanes {
-		nudge, ok := a.nudges[lane.lane]
-		if !ok {
+		if !waiting[lane.lane] {
 			continue
 		}
-		window := lane.room
-		if q.PerKey > 0 {
-			window *= 4 // so that a key at its bound does not starve the others
-		}
-		rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, a.start(lane, nudge), window, 0))
-		if err != nil || !f.add(ord, bounded(rows, q.PerKey, lane.room)) {
+		if more, err := l.first(ctx, db, f, ord); err != nil || !more {
 			return err
 		}
 	}
@@ -131,13 +147,36 @@ func (l *sqlite) fill(ctx context.Context, db querier, q claimQuery, a *claimAns
 		if q.PerKey > 0 || f.counts[ord] < lane.room {
 			continue
 		}
-		after := f.last[ord]
-		rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, after+1, q.Limit-len(a.rows), after))
-		if err != nil || !f.add(ord, rows) {
+		if more, err := l.more(ctx, db, f, ord); err != nil || !more {
 			return err
 		}
 	}
 	return nil
+}
+
+// first gives a lane its room, and reports whether there is any left for others.
+func (l *sqlite) first(ctx context.Context, db querier, f *filler, ord int) (bool, error) {
+	lane := f.lanes[ord]
+	window := lane.room
+	if f.PerKey > 0 {
+		window *= 4 // so that a key at its bound does not starve the others
+	}
+	start := f.answer.start(lane, f.answer.nudges[lane.lane])
+	rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, start, window, 0))
+	if err != nil {
+		return false, err
+	}
+	return f.add(ord, bounded(rows, f.PerKey, lane.room)), nil
+}
+
+// more gives a lane what is left of the batch.
+func (l *sqlite) more(ctx context.Context, db querier, f *filler, ord int) (bool, error) {
+	after := f.last[ord]
+	rows, err := readLite(db.QueryContext(ctx, l.sql.read, f.lanes[ord].lane, after+1, f.Limit-len(f.answer.rows), after))
+	if err != nil {
+		return false, err
+	}
+	return f.add(ord, rows), nil
 }
 
 // add reports whether there is room for more.

@@ -44,8 +44,8 @@ func (l *sqlite) settle(ctx context.Context, pool *sql.DB, s settlement) (did se
 }
 
 func (l *sqlite) change(ctx context.Context, q querier, c change) (int, error) {
-	return count(q.ExecContext(ctx, l.sql.change, int(c.state), number(c.failed), c.wait.Microseconds(), number(c.uncertain),
-		string(c.class), c.err, c.id.String()))
+	return count(q.ExecContext(ctx, l.sql.change, int(c.state), number(c.failed), c.wait.Microseconds(),
+		number(c.uncertain), string(c.class), c.err, c.id.String()))
 }
 
 // reblock makes the blocks of keys what their messages say.

@@ -15,16 +15,18 @@ import (
 // Begin, Commit and Rollback do not compile on it, because the transaction ends with the function that it was given to.
 type Tx struct {
 	*gorm.DB
-	scope
+	scope //nolint:unused // hides methods of DB
 	store *Store
 }
 
 // scope makes Begin, Commit and Rollback ambiguous on a Tx.
+//
+//nolint:unused // never called: they hide the methods of DB
 type scope struct{}
 
-func (scope) Begin()    {}
-func (scope) Commit()   {}
-func (scope) Rollback() {}
+func (scope) Begin()    {} //nolint:unused // see above
+func (scope) Commit()   {} //nolint:unused // see above
+func (scope) Rollback() {} //nolint:unused // see above
 
 // ctxKey finds the transaction of a database in a context, so that every store on that database joins it.
 type ctxKey struct{ db *sql.DB }

@@ -1,12 +1,17 @@
 package gormstore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/glebarez/sqlite"
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
@@ -80,8 +85,7 @@ func TestWake(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		woken := f.store.Wake(ctx)
 		cancel()
-		for range woken { //nolint:revive // until it is closed
-		}
+		f.eventually("the channel to be closed", func() bool { _, ok := <-woken; return !ok })
 	})
 }
 
@@ -192,7 +196,8 @@ func TestMigrate(t *testing.T) {
 		if n := r.settle(r.claim(), all(outbox.Delivered)); n != 2 {
 			t.Errorf("delivered %d, want 2", n)
 		}
-		if err := gormstore.Migrate(t.Context(), db, gormstore.MigrateConfig{Schema: schema, Name: "Mixed_Case"}); err != nil {
+		again := gormstore.MigrateConfig{Schema: schema, Name: "Mixed_Case"}
+		if err := gormstore.Migrate(t.Context(), db, again); err != nil {
 			t.Errorf("again: %v", err)
 		}
 	})
@@ -207,7 +212,8 @@ func TestMigrate(t *testing.T) {
 				if !errors.Is(err, gormstore.ErrSchema) {
 					t.Errorf("enqueue: got %v, want ErrSchema", err)
 				}
-				if _, err := store.AcquireLanes(t.Context(), outbox.LaneRequest{Lease: testLease}); !errors.Is(err, gormstore.ErrSchema) {
+				_, err = store.AcquireLanes(t.Context(), outbox.LaneRequest{Lease: testLease})
+				if !errors.Is(err, gormstore.ErrSchema) {
 					t.Errorf("acquire: got %v, want ErrSchema", err)
 				}
 			})
@@ -221,6 +227,18 @@ func TestMigrate(t *testing.T) {
 			t.Errorf("got %v, want ErrSchema", err)
 		}
 	})
+}
+
+// TestWarning: an application that opens SQLite without a busy timeout is told so, once.
+func TestWarning(t *testing.T) {
+	var log bytes.Buffer
+	db := open(t, sqlite.Open(filepath.Join(t.TempDir(), "app.db")), gorm.Config{})
+	f := newFixture(t, db, 8, gormstore.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	f.enqueue("a")
+	f.enqueue("b")
+	if n := strings.Count(log.String(), "busy timeout"); n != 1 {
+		t.Errorf("%d warnings, want one:\n%s", n, log.String())
+	}
 }
 
 func doubled(s string) string {
