@@ -2,11 +2,17 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/postroom/postroom/internal/testservices"
@@ -17,6 +23,7 @@ type node struct {
 	broker
 	server string // its name in scripts/services
 	folder string // its data
+	port   string
 }
 
 func newRabbitMQNode(t *testing.T) *node {
@@ -37,13 +44,25 @@ func newNode(t *testing.T, server string) *node {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "postroom-e2e-")
 	must(t, err)
-	n := &node{server: server, folder: folder}
+	n := &node{server: server, folder: folder, port: freePort(t)}
 	t.Cleanup(func() {
+		n.showLog(t)
 		n.services(t, "down")
 		drop(t, folder, os.RemoveAll(folder))
 	})
 	n.services(t, "up")
 	return n
+}
+
+// showLog shows what the server of a failed test said last.
+func (n *node) showLog(t *testing.T) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(n.folder, n.server, "log"))
+	const tail = 4000
+	t.Logf("%s said (%v):\n%s", n.server, err, text[max(0, len(text)-tail):])
 }
 
 // stop ends the server and keeps its data.
@@ -58,19 +77,34 @@ func (n *node) start(t *testing.T) {
 	n.services(t, "start")
 }
 
+// freePort returns one below those that the system gives to clients: a client that dials the stopped server again and
+// again could get its port.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for {
+		port := strconv.Itoa(20_000 + rand.IntN(4_000))
+		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		must(t, err)
+		must(t, listener.Close())
+		return port
+	}
+}
+
 // services runs scripts/services for this server, whatever the environment says of shared ones.
 func (n *node) services(t *testing.T, command string) string {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "../../scripts/services", command, n.server)
 	cmd.Env = append(environmentWithout(
 		testservices.PostgresEnv, testservices.AMQPEnv, testservices.KafkaEnv,
-		"POSTROOM_POSTGRES_PORT", "POSTROOM_AMQP_PORT", "POSTROOM_KAFKA_PORT",
-	), "POSTROOM_SERVICES_DIR="+n.folder)
-	var errors strings.Builder
-	cmd.Stderr = &errors
+	), "POSTROOM_SERVICES_DIR="+n.folder, "POSTROOM_AMQP_PORT="+n.port, "POSTROOM_KAFKA_PORT="+n.port)
+	var told strings.Builder
+	cmd.Stderr = &told
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("scripts/services %s %s: %v\n%s", command, n.server, err, errors.String())
+		t.Fatalf("scripts/services %s %s: %v\n%s", command, n.server, err, told.String())
 	}
 	return string(out)
 }
