@@ -24,11 +24,14 @@ func FromEnvironment() (Addresses, error) {
 		}
 	}
 	var missing []string
-	for name, given := range map[string]bool{
-		"POSTGRES_URL": a.Postgres != "", "AMQP_URL": a.AMQP != "", "KAFKA_BROKERS": len(a.Kafka) > 0,
+	for _, v := range []struct {
+		name  string
+		given bool
+	}{
+		{"POSTGRES_URL", a.Postgres != ""}, {"AMQP_URL", a.AMQP != ""}, {"KAFKA_BROKERS", len(a.Kafka) > 0},
 	} {
-		if !given {
-			missing = append(missing, name)
+		if !v.given {
+			missing = append(missing, v.name)
 		}
 	}
 	if len(missing) > 0 {
