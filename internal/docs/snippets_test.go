@@ -75,7 +75,8 @@ func TestSnippets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.AutoMigrate(&Order{}), gormstore.Migrate(t.Context(), db, gormstore.MigrateConfig{})); err != nil {
+	err = errors.Join(db.AutoMigrate(&Order{}), gormstore.Migrate(t.Context(), db, gormstore.MigrateConfig{}))
+	if err != nil {
 		t.Fatal(err)
 	}
 	store, err := gormstore.Open(db, gormstore.Config{})
@@ -90,7 +91,8 @@ func TestSnippets(t *testing.T) {
 		t.Errorf("POST /orders: got %d, want 201", answer.Code)
 	}
 	var orders, messages int64
-	if err := errors.Join(db.Model(&Order{}).Count(&orders).Error, db.Table("outbox_messages").Count(&messages).Error); err != nil {
+	err = errors.Join(db.Model(&Order{}).Count(&orders).Error, db.Table("outbox_messages").Count(&messages).Error)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if orders != 1 || messages != 1 {
