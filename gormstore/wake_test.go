@@ -229,10 +229,10 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// TestWarning: an application that opens SQLite without a busy timeout is told so, once.
+// TestWarning: an application that takes SQLite's busy timeout away is told so, once.
 func TestWarning(t *testing.T) {
 	var log bytes.Buffer
-	db := open(t, sqlite.Open(filepath.Join(t.TempDir(), "app.db")), gorm.Config{})
+	db := open(t, sqlite.Open(filepath.Join(t.TempDir(), "app.db")+"?_pragma=busy_timeout(0)"), gorm.Config{})
 	f := newFixture(t, db, 8, gormstore.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	f.enqueue("a")
 	f.enqueue("b")
