@@ -24,7 +24,9 @@ func TestChaos(t *testing.T) {
 	f := newFixture(t, openPostgres(t, gorm.Config{}), 8, gormstore.Config{StrictKeys: true})
 	ctx, stop := context.WithTimeout(t.Context(), 4*time.Second)
 	defer stop()
-	w := &world{fixture: f, committed: map[string][]uuid.UUID{}, accepted: map[uuid.UUID]bool{}, delivered: map[string][]uuid.UUID{}}
+	w := &world{
+		fixture: f, committed: map[string][]uuid.UUID{}, accepted: map[uuid.UUID]bool{}, delivered: map[string][]uuid.UUID{},
+	}
 
 	var writers, relays sync.WaitGroup
 	for seed := range uint64(4) {

@@ -41,7 +41,8 @@ func newSQLite(n names) *sqlite {
 	}
 	return &sqlite{names: n, sql: sqliteSQL{
 		begun: render(liteBegun), meta: render(liteMeta), insert: render(liteInsert),
-		held: render(liteHeld), waiting: render(liteWaiting), read: render(liteRead), suspect: render(liteSuspect), suspects: render(liteSuspects),
+		held: render(liteHeld), waiting: render(liteWaiting), read: render(liteRead),
+		suspect: render(liteSuspect), suspects: render(liteSuspects),
 		put: render(litePut), dropClaim: render(liteDropClaim), deliver: render(liteDeliver), change: render(liteChange),
 		low: render(liteLow), block: render(liteBlock), free: render(liteUnblock),
 		join: render(liteJoin), renew: render(liteRenew), bury: render(liteBury), stop: render(liteStop),
