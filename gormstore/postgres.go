@@ -24,7 +24,7 @@ type postgres struct {
 
 // postgresSQL are the rendered statements, each beside its only caller.
 type postgresSQL struct {
-	meta, insert                            string
+	meta, insert, insertOne                 string
 	claim, claimPerKey, claimSuspect        string
 	settleDelivered, settle, reblock, share string
 	join, renew, bury, stop, free, fold     string
@@ -38,7 +38,7 @@ func newPostgres(n names) *postgres {
 		return r.Replace(replaceAll(replaceAll(pgClaim, "{pick}", pick), "{columns}", pgColumns))
 	}
 	return &postgres{names: n, sql: postgresSQL{
-		meta: r.Replace(pgMeta), insert: r.Replace(pgInsert),
+		meta: r.Replace(pgMeta), insert: r.Replace(pgInsert), insertOne: r.Replace(pgInsertOne),
 		claim: claim(pgPick), claimPerKey: claim(pgPickPerKey), claimSuspect: claim(pgPickSuspect),
 		settleDelivered: r.Replace(pgSettleDelivered), settle: r.Replace(pgSettle),
 		reblock: r.Replace(pgReblock), share: r.Replace(pgShareLanes),

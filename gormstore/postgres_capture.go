@@ -42,7 +42,20 @@ FROM (SELECT pg_current_xact_id() AS x OFFSET 0) y,
 WHERE y.x IS NOT NULL
 ORDER BY u.nth`
 
+// pgInsertOne is pgInsert for a single message, which it stores twice as fast.
+const pgInsertOne = `
+INSERT INTO {messages} (id, lane, state, available_at, topic, key, type, version, content_type, transport, tenant,
+  headers, payload)
+SELECT $1::uuid, $2::smallint, CASE WHEN $3::bigint > extract(epoch FROM clock_timestamp()) * 1000000 THEN 1 ELSE 0 END,
+  CASE WHEN $3::bigint > 0 THEN 'epoch'::timestamptz + $3::bigint * interval '1 microsecond' END,
+  $4::text, nullif($5::text, ''), $6::text, $7::integer, $8::text, $9::text, $10::text, $11::bytea, $12::bytea
+FROM (SELECT pg_current_xact_id() AS x OFFSET 0) y
+WHERE y.x IS NOT NULL`
+
 func (p *postgres) insert(ctx context.Context, q querier, rows []newRow) (int64, error) {
+	if len(rows) == 1 {
+		return p.insertOne(ctx, q, rows[0])
+	}
 	n := len(rows)
 	ids, lanes, dues, versions := make([][16]byte, n), make([]int16, n), make([]int64, n), make([]int32, n)
 	topics, keys, types, contents := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
@@ -56,6 +69,15 @@ func (p *postgres) insert(ctx context.Context, q querier, rows []newRow) (int64,
 	}
 	result, err := q.ExecContext(ctx, p.sql.insert,
 		ids, lanes, dues, topics, keys, types, versions, contents, transports, tenants, headers, payloads)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func (p *postgres) insertOne(ctx context.Context, q querier, r newRow) (int64, error) {
+	result, err := q.ExecContext(ctx, p.sql.insertOne, r.ID.String(), r.lane, r.due(), r.Topic, r.Key, r.Type, r.Version,
+		r.ContentType, r.Transport, r.Tenant, r.headers, r.Payload)
 	if err != nil {
 		return 0, err
 	}
