@@ -72,7 +72,7 @@ func checkDelivery(t *testing.T, b broker, got []delivery, id string) {
 		want.messageID = id
 	}
 	if len(got) != 1 || got[0] != want {
-		t.Errorf("delivered %+v, want %+v alone", got, want)
+		t.Errorf("delivered %v, want %v alone", got, want)
 	}
 }
 

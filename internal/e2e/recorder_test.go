@@ -24,7 +24,7 @@ type delivery struct {
 }
 
 func (d delivery) String() string {
-	return fmt.Sprintf("%s number %d (id %s)", d.Customer, d.TotalCents, d.id)
+	return fmt.Sprintf("%s number %d (id %s, message id %q, type %s)", d.Customer, d.TotalCents, d.id, d.messageID, d.kind)
 }
 
 // recorder keeps deliveries in the order in which they came.

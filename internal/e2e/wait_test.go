@@ -7,7 +7,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen. It decides nothing: two busy cores are slow at times.
-const patience = 90 * time.Second
+const patience = 2 * time.Minute
 
 // eventually waits until missing returns nothing, and fails with what it returned last.
 func eventually(t *testing.T, missing func() string) {
