@@ -60,6 +60,7 @@ func TestPlanLanes(t *testing.T) {
 		{"P5_b", "a a! b dead!", "a b", "b", outbox.LanePlan{Keep: []int{2}, Claim: []int{3}}},
 		{"P6_a_live_lease_without_heartbeat_is_not_free", "gone gone gone gone", "a", "a", outbox.LanePlan{}},
 		{"P7_above_the_floor_keeps_one", "c c", "a b c", "c", outbox.LanePlan{Keep: []int{1}, Release: []int{0}}},
+		{"F4_the_caller_is_added_in_its_place", "- - - -", "a c", "b", outbox.LanePlan{Claim: []int{2}}},
 		{"P8_the_caller_is_added", "a a a a - - - -", "a", "b", outbox.LanePlan{Claim: []int{4, 5, 6, 7}}},
 		{"P9_both_give_one", "a a a a b b b b", "a b c", "a", outbox.LanePlan{Keep: []int{0, 1, 2}, Release: []int{3}}},
 		{"P9_b", "a a a a b b b b", "a b c", "b", outbox.LanePlan{Keep: []int{4, 5, 6}, Release: []int{7}}},
