@@ -43,6 +43,7 @@ type migrator interface {
 // capturer writes messages inside the application's transaction.
 type capturer interface {
 	begun(ctx context.Context, q querier, opts []*sql.TxOptions) error
+	commit(ctx context.Context, tx gorm.Tx) error
 	lockKeys(ctx context.Context, q querier, rows []newRow) error
 	insert(ctx context.Context, q querier, rows []newRow) (int64, error)
 }

@@ -29,13 +29,13 @@ func (s *Store) enqueue(ctx context.Context, tx *Tx, messages []*outbox.Message)
 	if len(messages) == 0 {
 		return nil
 	}
-	pool := tx.Statement.ConnPool
-	// On the transaction's own connection: there may be no other.
-	lanes, err := s.schema.lanes(ctx, s.dialect, pool, s.log)
+	copies, err := outbox.Prepare(ctx, s.config.enqueue(), messages...) // before any SQL
 	if err != nil {
 		return err
 	}
-	copies, err := outbox.Prepare(ctx, s.config.enqueue(), messages...)
+	pool := tx.Statement.ConnPool
+	// On the transaction's own connection: there may be no other.
+	lanes, err := s.schema.lanes(ctx, s.dialect, pool, s.log)
 	if err != nil {
 		return err
 	}

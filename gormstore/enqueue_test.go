@@ -66,6 +66,33 @@ func TestTransaction(t *testing.T) {
 			f.want(0, 0)
 		})
 	})
+	t.Run("stores_neither_when_the_commit_is_refused_and_the_connection_is_good_for_the_next", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			pool, err := f.db.DB()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pool.SetMaxOpenConns(1)
+			if f.db.Name() == "sqlite" {
+				exec(t, f.db, "PRAGMA foreign_keys = ON")
+			}
+			exec(t, f.db, "CREATE TABLE children (parent VARCHAR(9) REFERENCES orders (id) DEFERRABLE INITIALLY DEFERRED)")
+			for range 2 {
+				err = f.store.Transaction(t.Context(), func(tx *gormstore.Tx) error {
+					return errors.Join(both(t.Context(), tx, "1"), tx.Exec("INSERT INTO children VALUES ('nobody')").Error)
+				})
+				if err == nil {
+					t.Fatal("a commit that breaks a deferred constraint succeeded")
+				}
+				f.want(0, 0)
+			}
+			err = f.store.Transaction(t.Context(), func(tx *gormstore.Tx) error { return both(t.Context(), tx, "1") })
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.want(1, 1)
+		})
+	})
 	t.Run("undoes_a_savepoint_with_its_messages_and_nothing_else", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			err := f.store.Transaction(t.Context(), func(tx *gormstore.Tx) error {

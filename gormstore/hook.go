@@ -15,14 +15,15 @@ import (
 // installed once per handle and shared by the stores opened on it.
 type hook struct {
 	gorm.ConnPool
-	db *sql.DB
+	db     *sql.DB
+	commit func(ctx context.Context, tx gorm.Tx) error
 
 	mu     sync.Mutex
 	stores map[names]bool
 }
 
 // installHook puts a hook under db, or returns the one that is there. It does no I/O.
-func installHook(db *gorm.DB) (*hook, error) {
+func installHook(db *gorm.DB, commit func(ctx context.Context, tx gorm.Tx) error) (*hook, error) {
 	if h, ok := db.ConnPool.(*hook); ok {
 		return h, nil
 	}
@@ -33,7 +34,7 @@ func installHook(db *gorm.DB) (*hook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the connection pool: %w", err)
 	}
-	h := &hook{ConnPool: db.ConnPool, db: pool, stores: map[names]bool{}}
+	h := &hook{ConnPool: db.ConnPool, db: pool, commit: commit, stores: map[names]bool{}}
 	db.ConnPool, db.Statement.ConnPool = h, h
 	return h, nil
 }
@@ -59,7 +60,7 @@ func (h *hook) BeginTx(ctx context.Context, opts *sql.TxOptions) (gorm.ConnPool,
 		return nil, err
 	}
 	if tx, ok := pool.(gorm.Tx); ok {
-		return &hookTx{Tx: tx, db: h.db}, nil
+		return &hookTx{Tx: tx, db: h.db, ctx: ctx, commit: h.commit}, nil
 	}
 	return pool, nil
 }
@@ -78,8 +79,10 @@ func (h *hook) begin(ctx context.Context, opts *sql.TxOptions) (gorm.ConnPool, e
 // statements need.
 type hookTx struct {
 	gorm.Tx
-	db   *sql.DB
-	done atomic.Bool
+	db     *sql.DB
+	ctx    context.Context // that it was begun with: its end rolls back
+	commit func(ctx context.Context, tx gorm.Tx) error
+	done   atomic.Bool
 
 	mu       sync.Mutex
 	broken   error // why it may only be rolled back
@@ -96,7 +99,7 @@ func (t *hookTx) Commit() error {
 	if broken := t.failure(); broken != nil {
 		return errors.Join(fmt.Errorf("%w: %w", ErrRollbackOnly, broken), t.Tx.Rollback())
 	}
-	if err := t.Tx.Commit(); err != nil {
+	if err := t.commit(t.ctx, t.Tx); err != nil {
 		return err
 	}
 	t.committed()

@@ -50,7 +50,7 @@ func Open(db *gorm.DB, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := installHook(db)
+	h, err := installHook(db, d.commit)
 	if err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}

@@ -4,10 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+
+	"gorm.io/gorm"
 )
 
 // begun has nothing to do: PostgreSQL waits for rows, not for the database.
 func (*postgres) begun(context.Context, querier, []*sql.TxOptions) error { return nil }
+
+func (*postgres) commit(_ context.Context, tx gorm.Tx) error { return tx.Commit() }
 
 const pgLockKey = `SELECT pg_advisory_xact_lock(u.h) FROM unnest($1::bigint[]) AS u (h)`
 

@@ -117,7 +117,7 @@ more AS MATERIALIZED (
 ),
 pick AS NOT MATERIALIZED (SELECT * FROM first UNION ALL SELECT * FROM more)`
 
-// pgPickPerKey looks four times as far as there is room, so that a key at its bound does not starve the others.
+// pgPickPerKey leaves out what exceeds the bound of its key; the room of a lane is what it looks at.
 const pgPickPerKey = `pick AS MATERIALIZED (
   SELECT l.ord, r.id, r.seq, r.lane, r.state, r.attempts, r.failures, r.crashes, r.version, r.available_at,
     r.created_at, r.topic, r.key, r.type, r.content_type, r.transport, r.tenant, r.headers, r.payload
@@ -128,18 +128,18 @@ const pgPickPerKey = `pick AS MATERIALIZED (
           (SELECT {columns} FROM {messages} m
             WHERE m.lane = l.lane AND m.state IN (1, 2) AND m.available_at <= now()
               AND NOT EXISTS (SELECT FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq)
-            ORDER BY m.available_at LIMIT 4 * l.room)
+            ORDER BY m.available_at LIMIT l.room)
           UNION ALL
           (SELECT {columns} FROM {messages} m
             WHERE m.lane = l.lane AND m.state = 0 AND m.seq >= l.start
               AND NOT EXISTS (SELECT FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq)
-            ORDER BY m.seq LIMIT 4 * l.room)
+            ORDER BY m.seq LIMIT l.room)
         ) v
-        ORDER BY v.seq LIMIT 4 * l.room
+        ORDER BY v.seq LIMIT l.room
       ) u
     ) k
     WHERE k.key IS NULL OR k.nth <= $13::integer
-    ORDER BY k.seq LIMIT l.room
+    ORDER BY k.seq
   ) r
   LIMIT $4
 )`

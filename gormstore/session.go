@@ -18,10 +18,6 @@ const (
 	rescanRest = 20 // and not before this many times its own duration
 )
 
-// minRoomPerKey is how many messages of a lane are read at least when the messages of a key are bounded: many of
-// them are left out.
-const minRoomPerKey = 64
-
 // session is what the store remembers of one run of a relay: where to go on reading in each lane. A new session
 // starts at zero; within one, the rules here and in horizon.go keep every message that may be claimed at or above its
 // lane's cursor.
@@ -102,7 +98,7 @@ func (ses *session) plan(r outbox.ClaimRequest, now time.Time) claimQuery {
 func (q claimQuery) room() int {
 	room := q.Limit/max(1, len(q.Lanes)) + 1
 	if q.PerKey > 0 {
-		room = max(room, minRoomPerKey)
+		room = max(room, 2*q.PerKey) // a key at its bound leaves as much for others
 	}
 	return min(room, q.Limit)
 }

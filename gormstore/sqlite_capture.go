@@ -3,7 +3,10 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
+
+	"gorm.io/gorm"
 )
 
 // liteBegun takes the write lock without writing anything.
@@ -20,6 +23,19 @@ func (l *sqlite) begun(ctx context.Context, q querier, opts []*sql.TxOptions) er
 		return nil
 	}
 	return err
+}
+
+// commit ends the transaction by hand, because a COMMIT that a deferred constraint refuses leaves it open, and
+// database/sql would then give the connection back with it: later writes would never be stored.
+func (*sqlite) commit(ctx context.Context, tx gorm.Tx) error {
+	if err := ctx.Err(); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if _, err := tx.ExecContext(context.WithoutCancel(ctx), "COMMIT"); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	_ = tx.Rollback() // only gives the connection back: there is no transaction any more
+	return nil
 }
 
 // lockKeys has nothing to do: there is one writer at a time.

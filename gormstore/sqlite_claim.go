@@ -157,16 +157,12 @@ func (l *sqlite) fill(ctx context.Context, db querier, q claimQuery, a *claimAns
 // first gives a lane its room, and reports whether there is any left for others.
 func (l *sqlite) first(ctx context.Context, db querier, f *filler, ord int) (bool, error) {
 	lane := f.lanes[ord]
-	window := lane.room
-	if f.PerKey > 0 {
-		window *= 4 // so that a key at its bound does not starve the others
-	}
 	start := f.answer.start(lane, f.answer.nudges[lane.lane])
-	rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, start, window, 0))
+	rows, err := readLite(db.QueryContext(ctx, l.sql.read, lane.lane, start, lane.room, 0))
 	if err != nil {
 		return false, err
 	}
-	return f.add(ord, bounded(rows, f.PerKey, lane.room)), nil
+	return f.add(ord, bounded(rows, f.PerKey)), nil
 }
 
 // more gives a lane what is left of the batch.
@@ -198,8 +194,8 @@ func (f *filler) add(ord int, rows []*storedRow) bool {
 	return true
 }
 
-// bounded returns the first rows up to limit, with at most perKey of one key.
-func bounded(rows []*storedRow, perKey, limit int) []*storedRow {
+// bounded returns rows with at most perKey of one key, if that is not 0.
+func bounded(rows []*storedRow, perKey int) []*storedRow {
 	counts := map[string]int{}
 	var kept []*storedRow
 	for _, r := range rows {
@@ -208,9 +204,7 @@ func bounded(rows []*storedRow, perKey, limit int) []*storedRow {
 				continue
 			}
 		}
-		if len(kept) < limit {
-			kept = append(kept, r)
-		}
+		kept = append(kept, r)
 	}
 	return kept
 }

@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -17,11 +18,12 @@ type waker struct {
 	mu    sync.Mutex
 	lanes map[int]bool
 	all   bool
+	freed bool // a session of this process gave up its lanes
 	kick  chan struct{}
 }
 
-// Wake sends the lanes of messages that this process committed through the store's handle, nil for any lane. What
-// other processes commit is found by polling. The channel is closed when ctx ends.
+// Wake sends the lanes of messages that this process committed through the store's handle, nil for any lane, and an
+// empty list when a session of this process gave up its lanes. What other processes do is found by polling. The channel is closed when ctx ends.
 func (s *Store) Wake(ctx context.Context) <-chan []int {
 	w := &waker{lanes: map[int]bool{}, kick: make(chan struct{}, 1)}
 	s.wakers.add(w)
@@ -41,19 +43,22 @@ func (w *waker) run(ctx context.Context, out chan<- []int) {
 			return
 		case <-w.kick:
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case out <- w.take():
+		for _, news := range w.take() {
+			select {
+			case <-ctx.Done():
+				return
+			case out <- news:
+			}
 		}
 	}
 }
 
-// add notes lanes, nil for any, and never blocks.
+// add notes lanes, nil for any and an empty set for lanes given up, and never blocks.
 func (w *waker) add(lanes map[int]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all = w.all || lanes == nil
+	w.freed = w.freed || lanes != nil && len(lanes) == 0
 	for lane := range lanes {
 		w.lanes[lane] = true
 	}
@@ -63,19 +68,23 @@ func (w *waker) add(lanes map[int]bool) {
 	}
 }
 
-func (w *waker) take() []int {
+// take returns what was noted since, each in the form that outbox.Waker sends.
+func (w *waker) take() [][]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var lanes []int
-	if !w.all {
-		for lane := range w.lanes {
-			lanes = append(lanes, lane)
-		}
-		slices.Sort(lanes)
+	var news [][]int
+	switch {
+	case w.all:
+		news = append(news, nil)
+	case len(w.lanes) > 0:
+		news = append(news, slices.Sorted(maps.Keys(w.lanes)))
 	}
-	w.all = false
+	if w.freed {
+		news = append(news, []int{})
+	}
+	w.all, w.freed = false, false
 	clear(w.lanes)
-	return lanes
+	return news
 }
 
 func (ws *wakers) add(w *waker) {

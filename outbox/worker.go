@@ -37,6 +37,9 @@ func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
 		return 0, nil
 	}
 	claim, err := w.claim(ctx, g, limit)
+	if err == nil && len(claim.Messages) == 0 && w.suspects {
+		claim, err = w.claim(ctx, g, limit) // there is nothing but suspects
+	}
 	if err != nil || len(claim.Messages) == 0 {
 		return 0, err
 	}
@@ -82,7 +85,8 @@ func (w *worker) claim(ctx context.Context, g grip, limit int) (Claim, error) {
 	return claim, checkClaim(claim, r)
 }
 
-// perKey bounds the messages of one key for a publisher that takes them one by one, where each is a wave of its own.
+// perKey bounds the messages of one key for a publisher that takes them one by one, where each is a wave of its own: a
+// few keep a claim short, and many make up for the claim where one key is all there is.
 func (w *worker) perKey() int {
 	if w.keyOrdered || w.config.Mode == Pipelined {
 		return 0
@@ -90,7 +94,7 @@ func (w *worker) perKey() int {
 	return maxWaves
 }
 
-const maxWaves = 16
+const maxWaves = 8
 
 // checkClaim holds the store's answer against what was asked; a store that breaks its contract ends the relay, and
 // the claim is recovered.

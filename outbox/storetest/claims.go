@@ -39,9 +39,9 @@ var claimCases = []Case{
 		Contract: "A claim of several messages holds at most Bytes of payload; the first fits always; a bound stops and never skips.",
 		Check: func(f *Fixture) {
 			a := f.join(long)
-			f.putAll("a", "0123456789ABC", "4567", "89", "x")
+			f.putAll("a", "0123456789ABC", "45", "67", "89AB", "x") // the last one would fit where the fourth does not
 			six := func(r *outbox.ClaimRequest) { r.Bytes = 6 }
-			for _, want := range [][]string{{"0123456789ABC"}, {"4567", "89"}, {"x"}} {
+			for _, want := range [][]string{{"0123456789ABC"}, {"45", "67"}, {"89AB", "x"}} {
 				c := a.claim(six)
 				f.want("claim", payloads(c), want)
 				a.settle(c, delivered)
@@ -105,7 +105,7 @@ var claimCases = []Case{
 		Check: func(f *Fixture) {
 			a := f.join(long)
 			later := message("a", "later")
-			later.AvailableAt = time.Now().Add(time.Second)
+			later.AvailableAt = time.Now().Add(3 * time.Second)
 			far := message("b", "far")
 			far.AvailableAt = time.Now().Add(time.Hour)
 			f.put(later, far, message("a", "now"), message("b", "now"))
