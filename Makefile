@@ -8,7 +8,9 @@ SCRIPTS      := .ci/run scripts/services scripts/test $(wildcard scripts/lib/*.s
 # All but the race detector of scripts/test works without a C compiler.
 export CGO_ENABLED := 0
 
-.PHONY: help run test check lint format tidy build docs scripts services-up services-down bench
+SOAK := ./internal/mutants
+
+.PHONY: help run test soak check lint format tidy build docs scripts services-up services-down bench
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,6 +20,9 @@ run: ## start the example shop on embedded defaults (needs Go alone)
 
 test: ## run all tests on real servers, with the race detector (ARGS: packages, flags)
 	@scripts/test $(ARGS)
+
+soak: ## run what takes long: break one line for each promise, and see its test turn red (ARGS: packages, flags)
+	@scripts/test -tags soak -timeout 60m $(or $(ARGS),$(SOAK))
 
 check: format lint tidy build docs scripts ## everything about the source that needs no server
 

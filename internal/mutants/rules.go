@@ -35,6 +35,7 @@ func Rules() []Mutant {
 		{"rule 14: only a failure holds a key", memClaim, "if r.state.blocks() || r.claimed {", "if r.failures > 0 || r.claimed {", storeTest + "order/holds_a_key_behind_a_deferred_message"},
 		{"rule 15: no waves", "outbox/order.go", "if mode == Pipelined {", "if mode == Pipelined || !keyOrdered {", relayTest + "TestRelay_order/hands_one_message_of_a_key_at_a_time"},
 		{"rule 16: a cursor never goes back for a late commit", sqlClaim, "least(w.start, late.low + 1)", "w.start", "./gormstore#TestLateCommit/comes_before_a_later_message_of_its_key"},
+		{"rule 17: numbers are handed out in packets", "gormstore/migrations/postgres/00001_outbox.sql", "IDENTITY (CACHE 1)", "IDENTITY (CACHE 50)", "./gormstore#TestChaos"},
 		{"rule 19: every message of a crash is to blame", sqlLanes, "(cardinality(ids) = 1)::integer", "1", sqlStore + "recovery/turns_a_dead_sessions_claim_into_suspects"},
 		{"rule 20: a bound skips", memClaim, "len(picked) > 0 && bytes > r.Bytes {\n\t\t\tbreak", "len(picked) > 0 && bytes > r.Bytes {\n\t\t\tbytes -= len(d.Payload)\n\t\t\tcontinue", storeTest + "claim/stops_at_its_bytes_but_always_takes_the_first"},
 		{"rule 21: the age of a lease is not looked at", "outbox/worker.go", "time.Since(g.since) < longest", "(longest > 0 || time.Since(g.since) < longest)", relayTest + "TestRelay_lease/T8_"},
