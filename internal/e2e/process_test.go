@@ -30,7 +30,8 @@ func startShop(t *testing.T, c combination, settings map[string]string) *process
 	must(t, err)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), file) // cleanUp ends it
 	p := &process{cmd: cmd, output: &output{}, ended: make(chan struct{})}
-	p.cmd.Env = environmentWithout("ADDR", "DATABASE_URL", "BROKER_URL", "TOPIC", "ROLE", "OUTBOX_LEASE")
+	p.cmd.Env = environmentWithout("GORACE", "ADDR", "DATABASE_URL", "BROKER_URL", "TOPIC", "ROLE", "OUTBOX_LEASE")
+	p.cmd.Env = append(p.cmd.Env, "GORACE=exitcode=0") // cleanUp looks at the reports
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		p.cmd.Env = append(p.cmd.Env, name+"="+settings[name])
 	}
@@ -114,8 +115,8 @@ func (p *process) cleanUp(t *testing.T) {
 		p.killAfter(t, 20*time.Second)
 	}
 	text := p.output.String()
-	if strings.Contains(text, "DATA RACE") {
-		t.Error("the shop has a data race")
+	for _, race := range ownRaces(text) {
+		t.Errorf("the shop has a data race:\n%s", race)
 	}
 	if t.Failed() {
 		const tail = 8000
