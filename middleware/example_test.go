@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/middleware"
+	"github.com/postroom/postroom/middleware/idempotencytest"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/memstore"
 )
@@ -33,4 +34,33 @@ func ExampleTransaction() {
 	inTransaction(mux).ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/orders", nil)) //nolint:noctx // no test
 	fmt.Println(answer.Code, store.Pending())
 	// Output: 201 1
+}
+
+// A client that got no answer sends its request again, and it is answered as it was when it ran.
+func ExampleIdempotency() {
+	messages := memstore.New(memstore.Config{})
+	store := idempotencytest.NewMemory(messages) // an application gives its *gormstore.Store
+	once := middleware.Idempotency(store, middleware.IdempotencyConfig{
+		Principal: func(r *http.Request) string { return "account-1" }, // as authentication has found it
+	})
+	inTransaction := middleware.Transaction(store, middleware.TransactionConfig{})
+
+	orders := func(w http.ResponseWriter, r *http.Request) {
+		event := &outbox.Message{Topic: "orders", Key: "c-1", Type: "OrderPlaced", Payload: []byte("{}")}
+		if err := store.Enqueue(r.Context(), event); err != nil {
+			http.Error(w, "try again", http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	}
+	for range 2 {
+		request := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("{}")) //nolint:noctx // no test
+		request.Header.Set("Idempotency-Key", `"8e03978e-40d5-43dd-bc93-6894a57f9324"`)
+		answer := httptest.NewRecorder()
+		once(inTransaction(http.HandlerFunc(orders))).ServeHTTP(answer, request)
+		fmt.Println(answer.Code, answer.Header().Get("Idempotent-Replayed"), messages.Pending())
+	}
+	// Output:
+	// 201  1
+	// 201 true 1
 }

@@ -14,11 +14,19 @@ var (
 	errFlush = fmt.Errorf("middleware: the answer is held until the commit: %w", http.ErrNotSupported)
 )
 
+// answer is what a heldWriter holds when it asks whether it may send it.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	whole  bool // the handler has returned, so that nothing is to follow
+}
+
 // heldWriter keeps an answer until its transaction has ended. The client's writer is untouched until then.
 type heldWriter struct {
 	client http.ResponseWriter
 	limit  int
-	decide func(status int) error // ends the transaction; an error means that the answer must not be sent
+	decide func(answer) error // ends the transaction; an error means that the answer must not be sent
 
 	live    http.Header // what the handler sees
 	header  http.Header // live at the time of WriteHeader, which is what counts
@@ -28,7 +36,7 @@ type heldWriter struct {
 	err     error // of decide, for every later write
 }
 
-func newHeldWriter(client http.ResponseWriter, limit int, decide func(int) error) *heldWriter {
+func newHeldWriter(client http.ResponseWriter, limit int, decide func(answer) error) *heldWriter {
 	return &heldWriter{client: client, limit: limit, decide: decide, live: client.Header().Clone()}
 }
 
@@ -65,7 +73,7 @@ func (w *heldWriter) Write(p []byte) (int, error) {
 		w.body = append(w.body, p...)
 		return len(p), nil
 	}
-	if err := w.release(); err != nil {
+	if err := w.release(false); err != nil {
 		return 0, err
 	}
 	return w.client.Write(p)
@@ -81,7 +89,7 @@ func (w *heldWriter) finish() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	if err := w.release(); err != nil {
+	if err := w.release(true); err != nil {
 		return err
 	}
 	maps.Copy(w.client.Header(), w.Header()) // what is no trailer comes too late to count
@@ -89,12 +97,12 @@ func (w *heldWriter) finish() error {
 }
 
 // release ends the transaction and, if the answer may go out, sends what is held.
-func (w *heldWriter) release() error {
+func (w *heldWriter) release(whole bool) error {
 	if w.decided {
 		return w.err
 	}
 	w.decided = true
-	if w.err = w.decide(w.status); w.err != nil {
+	if w.err = w.decide(answer{w.status, w.header, w.body, whole}); w.err != nil {
 		w.body = nil
 		return w.err
 	}

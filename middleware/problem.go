@@ -2,7 +2,10 @@ package middleware
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
+
+	"github.com/postroom/postroom/middleware/idempotency"
 )
 
 // problem is an error body as RFC 9457 defines it.
@@ -14,18 +17,21 @@ type problem struct {
 }
 
 // writeProblem says nothing of err, which speaks of the inside.
-func writeProblem(w http.ResponseWriter, _ *http.Request, status int, _ error) {
-	body, err := json.Marshal(problem{
-		Type:   "about:blank",
-		Title:  http.StatusText(status),
-		Status: status,
-		Detail: "The request was not completed. Nothing of it may be relied on; try again.",
-	})
+func writeProblem(w http.ResponseWriter, _ *http.Request, status int, err error) {
+	detail := "The request was not completed. Nothing of it may be relied on; try again."
+	if errors.Is(err, idempotency.ErrLost) {
+		detail = "Another request with this Idempotency-Key has taken over. Nothing of this one was kept; try again."
+	}
+	sendProblem(w, problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail})
+}
+
+func sendProblem(w http.ResponseWriter, p problem) {
+	body, err := json.Marshal(p)
 	if err != nil {
-		http.Error(w, http.StatusText(status), status)
+		http.Error(w, p.Title, p.Status)
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
+	w.WriteHeader(p.Status)
 	_, _ = w.Write(body)
 }

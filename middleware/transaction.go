@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/postroom/postroom/middleware/idempotency"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -22,7 +23,8 @@ type TransactionConfig struct {
 	// and then, and streamed. Defaults to 1 MiB.
 	MaxBuffer int
 	// Failed answers a request whose transaction could not be begun or committed, or whose context ended first
-	// (status 504 for a deadline, else 503). Defaults to a problem+json of that status.
+	// (status 504 for a deadline, else 503), or whose idempotency key was lost to another run of it (status 409). Defaults
+	// to a problem+json of that status.
 	Failed func(w http.ResponseWriter, r *http.Request, status int, err error)
 	// Logger gets an error that ends a request with 500. Defaults to slog.Default.
 	Logger *slog.Logger
@@ -71,14 +73,15 @@ func safeMethod(r *http.Request) bool {
 }
 
 func serve(t outbox.Transactor, config TransactionConfig, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	run := runToRecord(r.Context())
 	tx, err := begin(r.Context(), t)
 	if err != nil {
 		config.fail(w, r, err)
 		return
 	}
-	inner := r.WithContext(tx.ctx)
-	held := newHeldWriter(w, config.MaxBuffer, func(status int) error {
-		return end(config, inner, tx, status)
+	inner := r.WithContext(markTransaction(tx.ctx))
+	held := newHeldWriter(w, config.MaxBuffer, func(a answer) error {
+		return end(config, inner, tx, run, a)
 	})
 	defer tx.rollback() // after a panic; otherwise it has ended
 	next.ServeHTTP(held, inner)
@@ -87,23 +90,37 @@ func serve(t outbox.Transactor, config TransactionConfig, next http.Handler, w h
 	}
 }
 
-// end commits or rolls back as the status says. An error means that the answer must not be sent.
-func end(config TransactionConfig, r *http.Request, tx *transaction, status int) error {
+// end commits, with the answer recorded if run is not nil, or rolls back, as the status says. An error means that the
+// answer must not be sent.
+func end(config TransactionConfig, r *http.Request, tx *transaction, run *run, a answer) error {
 	if err := context.Cause(r.Context()); err != nil {
 		tx.rollback()
 		return err
 	}
-	if !config.Commit(r, status) {
+	if !config.Commit(r, a.status) {
 		tx.rollback()
+		run.rolledBack()
 		return nil
 	}
-	return tx.commit()
+	if err := run.record(r.Context(), a); err != nil {
+		tx.rollback()
+		return err
+	}
+	if err := tx.commit(); err != nil {
+		return err
+	}
+	run.committed()
+	return nil
 }
 
 // fail answers in place of the handler. A client that has left gets no 500, because nothing is wrong here.
 func (c TransactionConfig) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	switch {
+	case errors.Is(err, idempotency.ErrLost):
+		status = http.StatusConflict
+		c.Logger.WarnContext(r.Context(), "middleware: request took longer than its idempotency lease",
+			"method", r.Method, "path", r.URL.Path)
 	case r.Context().Err() == nil:
 		c.Logger.ErrorContext(r.Context(), "middleware: transaction did not commit",
 			"method", r.Method, "path", r.URL.Path, "error", err)
