@@ -11,10 +11,29 @@ import (
 	"github.com/postroom/postroom/internal/docs"
 )
 
-var update = flag.Bool("update", false, "write the code in README.md anew from the examples")
+var update = flag.Bool("update", false, "write the code in README.md and docs anew from the examples")
 
-func TestReadme(t *testing.T) {
-	file := filepath.Join(root, "README.md")
+// Pages that show code of examples; those without a region have nothing to keep true.
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := make(map[string]int)
+	for _, file := range append(pages, filepath.Join(root, "README.md")) {
+		name := filepath.Base(file)
+		t.Run(name, func(t *testing.T) { shown[name] = checkRegions(t, file) })
+	}
+	for _, name := range []string{"README.md", "extending.md"} {
+		if shown[name] == 0 {
+			t.Errorf("%s shows no code of an example: mark a region (see doc.go)", name)
+		}
+	}
+}
+
+// checkRegions holds the marked code of a page against its source, and returns how much of it there is.
+func checkRegions(t *testing.T, file string) int {
+	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +52,6 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(regions) == 0 {
-		t.Fatal("README.md shows no code of an example: mark a region (see doc.go)")
-	}
 	for _, region := range regions {
 		t.Run("shows_the_code_of_"+region.Name, func(t *testing.T) {
 			want, err := region.Want(root)
@@ -43,9 +59,10 @@ func TestReadme(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, region.Text); diff != "" {
-				t.Errorf("README.md differs from %s (-want +got); run: go test ./internal/docs -update\n%s",
-					region.File, diff)
+				t.Errorf("%s differs from %s (-want +got); run: go test ./internal/docs -update\n%s",
+					filepath.Base(file), region.File, diff)
 			}
 		})
 	}
+	return len(regions)
 }
