@@ -23,7 +23,8 @@ type waker struct {
 }
 
 // Wake sends the lanes of messages that this process committed through the store's handle, nil for any lane, and an
-// empty list when a session of this process gave up its lanes. What other processes do is found by polling. The channel is closed when ctx ends.
+// empty list when a session of this process gave up its lanes. What other processes do is found by polling. The
+// channel is closed when ctx ends.
 func (s *Store) Wake(ctx context.Context) <-chan []int {
 	w := &waker{lanes: map[int]bool{}, kick: make(chan struct{}, 1)}
 	s.wakers.add(w)

@@ -126,7 +126,7 @@ func TestRelay_contract(t *testing.T) {
 				}
 				return err
 			})
-			if got != err {
+			if !errors.Is(got, err) {
 				t.Fatalf("got %v, want %v", got, err)
 			}
 		}

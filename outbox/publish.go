@@ -31,9 +31,9 @@ func (w *worker) publish(ctx context.Context, g grip, claim Claim) ([]Outcome, e
 func (w *worker) publishWaves(ctx context.Context, claimed []*Claimed, results []Result) error {
 	wave, n := waves(claimed, w.config.Mode, w.keyOrdered)
 	failed := make(map[string]bool)
+	at, messages := make([]int, 0, len(claimed)), make([]*Message, 0, len(claimed))
 	for now := 0; now < n && ctx.Err() == nil; now++ {
-		var at []int
-		var messages []*Message
+		at, messages = at[:0], messages[:0]
 		for i, c := range claimed {
 			if wave[i] == now && !failed[c.Key] {
 				at, messages = append(at, i), append(messages, c.Message)

@@ -12,9 +12,10 @@ var (
 	access     = regexp.MustCompile(`(?m)^\s*(?:Previous )?(?:[Aa]tomic )?(?:[Rr]ead|[Ww]rite) at .*\n\s*(\S+)`)
 )
 
-// ownRaces returns the reports in text that are not of watermill-amqp alone. Its connection replaces a channel that its
-// subscribers read, without a lock, whenever it connects anew (connection.go of v3.0.2: connected), so a shop that
-// consumes through it may race when its broker restarts. That is not ours to mend, and no reason to look away from others.
+// ownRaces returns the reports in text that are not of watermill-amqp alone. Its connection replaces a channel that
+// its subscribers read, without a lock, whenever it connects anew (connection.go of v3.0.2: connected), so a shop
+// that consumes through it may race when its broker restarts. That is not ours to mend, and no reason to look away
+// from others.
 func ownRaces(text string) []string {
 	var own []string
 	for _, report := range raceReport.FindAllString(text, -1) {

@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -19,9 +20,14 @@ func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, e
 		return c, nil
 	}
 	var due, suspects []*row
-	for _, l := range r.Lanes {
-		if own := &s.lanes[l.Lane]; own.owner == r.Session && own.epoch == l.Epoch {
-			due, suspects = own.due(due, suspects, r.Limit, now)
+	s.turn++ // another lane comes first each time, so that a full one starves none
+	for i := range r.Lanes {
+		l, room := r.Lanes[(i+s.turn)%len(r.Lanes)], r.Limit-len(due)
+		if r.Suspect {
+			room = math.MaxInt // suspects may stand anywhere
+		}
+		if own := &s.lanes[l.Lane]; own.owner == r.Session && own.epoch == l.Epoch && room > 0 {
+			due, suspects = own.due(due, suspects, room, now)
 		}
 	}
 	bySeq := func(a, b *row) int { return cmp.Compare(a.seq, b.seq) }

@@ -25,6 +25,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	seq      int64
+	turn     int
 	messages map[uuid.UUID]*row
 	lanes    []lane
 	sessions map[uuid.UUID]*session
@@ -101,7 +102,11 @@ func (l *lane) add(r *row) {
 }
 
 func (l *lane) remove(r *row) {
-	if i, ok := l.find(r); ok {
+	switch i, ok := l.find(r); {
+	case !ok:
+	case i == 0: // the usual case, and the cheap one
+		l.rows[0], l.rows = nil, l.rows[1:]
+	default:
 		l.rows = slices.Delete(l.rows, i, i+1)
 	}
 }
