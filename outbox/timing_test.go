@@ -60,6 +60,28 @@ func TestRelay_timing(t *testing.T) {
 			})
 		})
 	}
+	t.Run("T3_a_renewal_that_is_answered_after_the_lease_ran_out_revives_nothing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, b := &scripted{Store: memstore.New(memstore.Config{}), generous: true}, new(broker)
+			s.acquire = func(n int) (time.Duration, error) { return map[bool]time.Duration{true: 3 * time.Minute}[n == 2], nil }
+			s.renew = takes(21 * time.Second)
+			stop := start(t, s, b, thirty)
+			time.Sleep(34 * time.Second) // a renewal began in time, and its answer says yes
+			enqueue(t, s.Store, message("a", "1"))
+			time.Sleep(2 * time.Minute)
+			if s.renews.Load() == 0 {
+				t.Error("nothing was renewed")
+			}
+			if got := b.got(""); got != nil {
+				t.Errorf("published %v", got)
+			}
+			time.Sleep(2 * time.Minute) // a round has been answered in time
+			if d := cmp.Diff([]string{"1"}, b.got("")); d != "" {
+				t.Error(d)
+			}
+			wantStopped(t, stop)
+		})
+	})
 	t.Run("T7_a_publish_that_outlives_the_lease_is_settled_while_nobody_has_recovered_it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, b := newSpy(), &broker{pause: 35 * time.Second}

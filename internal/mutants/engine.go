@@ -18,6 +18,7 @@ func Engine() []Mutant {
 		{"a commit wakes nobody", "outbox/relay.go", "d.news.ring()", "_ = lanes", relayTest + "TestRelay/takes_a_single_message_at_once"},
 		{"a late claim is published", "outbox/publish.go", "if w.fresh(g) {", "if true {", relayTest + "TestRelay_lease/T1_"},
 		{"a lease lives from its answer", "outbox/tenure.go", "t.held, t.since = lanes.Held, before", "t.held, t.since = lanes.Held, time.Now(); _ = before", relayTest + "TestRelay_lease/T8_"},
+		{"a late renewal revives", "outbox/tenure.go", "if time.Since(t.since) < t.config.Lease {", "if true {", relayTest + "TestRelay_timing/T3_"},
 		{"nobody renews", "outbox/tenure.go", "renewer, ok := t.store.(LaneRenewer)\n\tif !ok {", "renewer, ok := t.store.(LaneRenewer)\n\tif ok {", relayTest + "TestRelay_lease/T4_"},
 		{"a lost claim ends the relay", "outbox/worker.go", "case isClaimLost(err):", "case false:", relayTest + "TestRelay_lease/T5_"},
 		{"a failed claim is forgotten", "outbox/worker.go", "return Claim{}, w.void(ctx, r)", "return Claim{}, nil", relayTest + "TestRelay_lease/T12_"},
