@@ -16,6 +16,7 @@ import (
 // testNames knows the tests of a package by its sources: a test, and the texts that its subtests can be named after.
 type testNames struct {
 	decls map[string][]ast.Node // functions, methods and variables, by name
+	texts map[string]*texts     // by test, as far as they have been asked for
 }
 
 // kits are packages whose cases become subtests of whoever runs them.
@@ -28,7 +29,7 @@ func readTests(t *testing.T, dir string) testNames {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := testNames{decls: make(map[string][]ast.Node)}
+	names := testNames{decls: make(map[string][]ast.Node), texts: make(map[string]*texts)}
 	for _, file := range files {
 		source, err := os.ReadFile(file)
 		if err != nil {
@@ -71,7 +72,11 @@ type texts struct {
 // of returns the texts that a test reaches: its own, those of what it calls, and those of the kits that it runs.
 func (n testNames) of(t *testing.T, test string) *texts {
 	t.Helper()
+	if known, ok := n.texts[test]; ok {
+		return known
+	}
 	found, seen := &texts{whole: make(map[string]bool)}, make(map[string]bool)
+	n.texts[test] = found
 	var visit func(name string)
 	visit = func(name string) {
 		if seen[name] {
