@@ -31,6 +31,7 @@ type Store struct {
 	sessions map[uuid.UUID]*session
 	claims   map[uuid.UUID]*claim
 	wakers   map[chan []int]struct{}
+	audit    []Entry
 }
 
 var (
@@ -40,6 +41,7 @@ var (
 	_ outbox.LaneRenewer  = (*Store)(nil)
 	_ outbox.LaneReleaser = (*Store)(nil)
 	_ outbox.Waker        = (*Store)(nil)
+	_ outbox.Inspector    = (*Store)(nil)
 )
 
 // New returns an empty store.

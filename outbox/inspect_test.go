@@ -1,0 +1,66 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/outbox/memstore"
+)
+
+// What an operator does reaches a relay that runs.
+func TestRelay_operator(t *testing.T) {
+	t.Parallel()
+	t.Run("a_requeued_message_is_delivered_before_what_it_held", func(t *testing.T) {
+		checkParked(t, (*memstore.Store).Requeue, []string{"1", "bad", "3", "4"})
+	})
+	t.Run("a_discarded_message_lets_its_key_go_on", func(t *testing.T) {
+		checkParked(t, (*memstore.Store).Discard, []string{"1", "3", "4"})
+	})
+	t.Run("a_skipped_message_lets_its_key_go_on", func(t *testing.T) {
+		checkParked(t, (*memstore.Store).Skip, []string{"1", "3", "4"})
+	})
+}
+
+type act = func(*memstore.Store, context.Context, outbox.Act, ...uuid.UUID) (int, error)
+
+// checkParked lets a relay park the second message of a key, mends the broker, acts, and looks at what it accepts
+// without any time passing.
+func checkParked(t *testing.T, do act, want []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, b, broken := memstore.New(memstore.Config{}), new(broker), true
+		b.answer = func(m *outbox.Message) outbox.Result {
+			if broken && string(m.Payload) == "bad" {
+				return outbox.Failed(outbox.Permanent(errors.New("malformed")))
+			}
+			return outbox.Accepted
+		}
+		stop := start(t, s, b, outbox.RelayConfig{})
+		enqueue(t, s, message("a", "1"), message("a", "bad"), message("a", "3"))
+		time.Sleep(time.Minute)
+		enqueue(t, s, message("a", "4"))
+		time.Sleep(time.Minute)
+		if d := cmp.Diff([]string{"1"}, b.got("a")); d != "" {
+			t.Errorf("while the second is parked: %s", d)
+		}
+		broken = false
+		parked, err := s.Find(t.Context(), outbox.Filter{Status: outbox.StatusParked}, 0, 10)
+		if err != nil || len(parked) != 1 {
+			t.Fatalf("find: %d messages, %v; want one that is parked", len(parked), err)
+		}
+		if n, err := do(s, t.Context(), outbox.Act{By: "me", Reason: "mended"}, parked[0].ID); n != 1 || err != nil {
+			t.Fatalf("changed %d, %v; want 1", n, err)
+		}
+		synctest.Wait()
+		if d := cmp.Diff(want, b.got("a")); d != "" {
+			t.Errorf("after the act: %s", d)
+		}
+		wantStopped(t, stop)
+	})
+}
