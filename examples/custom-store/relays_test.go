@@ -15,6 +15,10 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
+const lanes = 4 // of all stores on one table
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
 // record is a broker that remembers the first delivery of each message.
 type record struct {
 	mu    sync.Mutex
@@ -46,13 +50,13 @@ func TestRelays(t *testing.T) {
 	t.Run("that_come_and_go_lose_nothing_and_keep_each_key_in_order", func(t *testing.T) {
 		t.Parallel()
 		const keys, each = 20, 40
-		table := customstore.NewTable()
+		table := customstore.NewMemory()
 		b := &record{seen: make(map[string]bool), byKey: make(map[string][]int)}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var writers, relays sync.WaitGroup
 		for n := range keys {
-			writers.Go(func() { write(ctx, t, table, fmt.Sprint("key", n), each) })
+			writers.Go(func() { write(ctx, t, table, fmt.Sprint("key", n), each, func() {}) })
 		}
 		for life := range 3 {
 			relays.Go(func() { keepRelaying(ctx, t, table, b, time.Duration(life+1)*150*time.Millisecond, keys*each) })
@@ -70,9 +74,11 @@ func TestRelays(t *testing.T) {
 	})
 }
 
-func write(ctx context.Context, t *testing.T, table *customstore.Table, key string, n int) {
-	store := customstore.New(table, 8)
+// write commits n messages of a key one after another.
+func write(ctx context.Context, t *testing.T, table customstore.Table, key string, n int, pause func()) {
+	store := customstore.New(table, lanes)
 	for i := range n {
+		pause()
 		err := store.InTransaction(ctx, func(ctx context.Context) error {
 			return store.Enqueue(ctx, &outbox.Message{
 				Topic: "orders", Type: "OrderPlaced", Key: key, Payload: []byte(strconv.Itoa(i)),
@@ -87,12 +93,12 @@ func write(ctx context.Context, t *testing.T, table *customstore.Table, key stri
 
 // keepRelaying runs one relay after another, each for a while, until b has all messages.
 func keepRelaying(
-	ctx context.Context, t *testing.T, table *customstore.Table, b *record, life time.Duration, all int,
+	ctx context.Context, t *testing.T, table customstore.Table, b *record, life time.Duration, all int,
 ) {
 	for b.count() < all && ctx.Err() == nil {
-		relay, err := outbox.NewRelay(customstore.New(table, 8), outbox.PublisherFunc(b.send), outbox.RelayConfig{
+		relay, err := outbox.NewRelay(customstore.New(table, lanes), outbox.PublisherFunc(b.send), outbox.RelayConfig{
 			Workers: 2, Batch: 16, Lease: 2 * time.Second, Poll: 50 * time.Millisecond,
-			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			Logger: quiet,
 		})
 		if err != nil {
 			t.Error(err)

@@ -9,7 +9,7 @@ import (
 
 // Store is an outbox on a table.
 type Store struct {
-	table *Table
+	table Table
 	lanes int
 }
 
@@ -22,7 +22,7 @@ var (
 )
 
 // New returns a store on table. All stores on one table must be given the same number of lanes.
-func New(table *Table, lanes int) *Store { return &Store{table: table, lanes: lanes} }
+func New(table Table, lanes int) *Store { return &Store{table: table, lanes: lanes} }
 
 // How many rows a scan returns: a page of messages, or everything there is.
 const (

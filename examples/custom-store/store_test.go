@@ -9,5 +9,5 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) storetest.Store { return customstore.New(customstore.NewTable(), 16) })
+	storetest.Run(t, func(*testing.T) storetest.Store { return customstore.New(customstore.NewMemory(), 16) })
 }

@@ -8,11 +8,16 @@ import (
 )
 
 // Table is all that the store asks of a database.
-type Table struct {
-	mu   sync.Mutex
-	last int64 // version
-	keys []string
-	rows map[string]Row
+type Table interface {
+	// Get returns the row as it is now.
+	Get(key string) Row
+	// CompareAndSwap writes value, or deletes the row for nil, if the row still has that version.
+	CompareAndSwap(key string, version int64, value []byte) bool
+	// Scan returns up to limit rows whose keys begin with prefix and come after the key from, in order. Rows may change
+	// while it reads: it is no snapshot.
+	Scan(prefix, from string, limit int) []Row
+	// Now is the table's clock, the same one for all relays.
+	Now() time.Time
 }
 
 // Row is a value under a key. Its version is never used again, and 0 where there is no row.
@@ -22,18 +27,26 @@ type Row struct {
 	Version int64
 }
 
-// NewTable returns an empty table.
-func NewTable() *Table { return &Table{rows: make(map[string]Row)} }
+// Memory is a table in memory. It is safe for concurrent use.
+type Memory struct {
+	mu   sync.Mutex
+	last int64 // version
+	keys []string
+	rows map[string]Row
+}
 
-// Get returns the row as it is now.
-func (t *Table) Get(key string) Row {
+// NewMemory returns an empty table.
+func NewMemory() *Memory { return &Memory{rows: make(map[string]Row)} }
+
+// Get implements [Table].
+func (t *Memory) Get(key string) Row {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rows[key]
 }
 
-// CompareAndSwap writes value, or deletes the row for nil, if the row still has that version.
-func (t *Table) CompareAndSwap(key string, version int64, value []byte) bool {
+// CompareAndSwap implements [Table].
+func (t *Memory) CompareAndSwap(key string, version int64, value []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.rows[key].Version != version {
@@ -55,9 +68,8 @@ func (t *Table) CompareAndSwap(key string, version int64, value []byte) bool {
 	return true
 }
 
-// Scan returns up to limit rows whose keys begin with prefix and come after the key from, in order. Rows may change
-// while it reads: it is no snapshot.
-func (t *Table) Scan(prefix, from string, limit int) []Row {
+// Scan implements [Table].
+func (t *Memory) Scan(prefix, from string, limit int) []Row {
 	var rows []Row
 	for len(rows) < limit {
 		row, ok := t.after(max(prefix, from))
@@ -70,7 +82,7 @@ func (t *Table) Scan(prefix, from string, limit int) []Row {
 	return rows
 }
 
-func (t *Table) after(key string) (Row, bool) {
+func (t *Memory) after(key string) (Row, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at, found := slices.BinarySearch(t.keys, key)
@@ -83,5 +95,5 @@ func (t *Table) after(key string) (Row, bool) {
 	return t.rows[t.keys[at]], true
 }
 
-// Now is the table's clock, the same one for all relays.
-func (t *Table) Now() time.Time { return time.Now() }
+// Now implements [Table].
+func (t *Memory) Now() time.Time { return time.Now() }
