@@ -12,7 +12,8 @@
 //
 // The other direction is the relay's: [Sink] publishes stored messages through any Watermill publisher, and
 // [Plugin] runs a relay for as long as a Watermill router runs. [Direct] turns one of this module's publishers into a
-// Watermill publisher for messages that need no outbox.
+// Watermill publisher for messages that need no outbox. [Subscriber] delivers stored messages to handlers in the same
+// process, without any broker.
 //
 // # How a message is mapped
 //

@@ -79,3 +79,24 @@ func ExampleSink() {
 	}
 	_ = run
 }
+
+// The outbox as the only message system of a process: what a transaction stores, handlers of the same process get, in
+// order and again until they have handled it.
+func ExampleSubscriber() {
+	run := func(ctx context.Context, store *gormstore.Store, router *message.Router) error {
+		subscriber := watermilladapter.NewSubscriber(watermilladapter.SubscriberConfig{})
+		relay, err := outbox.NewRelay(store, subscriber, outbox.RelayConfig{})
+		if err != nil {
+			return err
+		}
+		router.AddPlugin(watermilladapter.Plugin(relay, func(err error) {
+			slog.Error("relay ended", "error", err)
+		}))
+		router.AddConsumerHandler("ship", "orders", subscriber, func(m *message.Message) error {
+			slog.Info("order to ship", "id", m.UUID) // an error or a panic brings it back
+			return nil
+		})
+		return router.Run(ctx)
+	}
+	_ = run
+}
