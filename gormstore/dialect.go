@@ -28,6 +28,7 @@ type dialect interface {
 	capturer
 	claimer
 	steward
+	inspector
 }
 
 // migrator makes and checks the tables.
@@ -72,6 +73,14 @@ type steward interface {
 	raiseEpochs(ctx context.Context, q querier, session uuid.UUID, lanes []int) error
 	dropClaim(ctx context.Context, q querier, token uuid.UUID) error
 	prune(ctx context.Context, q querier) error
+}
+
+// inspector serves operators.
+type inspector interface {
+	find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Record, error)
+	lockLanesOf(ctx context.Context, q querier, ids []uuid.UUID) ([]int, error)
+	act(ctx context.Context, q querier, o order) (acted, error) // in the lanes that are locked
+	nudge(ctx context.Context, q querier, lanes []int) error
 }
 
 // laneKey names an ordering key in its lane.

@@ -36,6 +36,7 @@ var (
 	_ outbox.LaneRenewer  = (*Store)(nil)
 	_ outbox.LaneReleaser = (*Store)(nil)
 	_ outbox.Waker        = (*Store)(nil)
+	_ outbox.Inspector    = (*Store)(nil)
 )
 
 // Open makes a store on db, the handle that gorm.Open returned, and installs the commit hook under it. It does no

@@ -30,6 +30,8 @@ type postgresSQL struct {
 	join, renew, bury, stop, free, fold     string
 	table, lock, giveBack, take             string
 	raise, drop, prune                      string
+	lockOf, nudge                           string
+	acts                                    map[verb]string
 }
 
 func newPostgres(n names) *postgres {
@@ -37,6 +39,7 @@ func newPostgres(n names) *postgres {
 	claim := func(pick string) string {
 		return r.Replace(replaceAll(replaceAll(pgClaim, "{pick}", pick), "{columns}", pgColumns))
 	}
+	act := func(change string) string { return r.Replace(replaceAll(pgAct, "{change}", change)) }
 	return &postgres{names: n, sql: postgresSQL{
 		meta: r.Replace(pgMeta), insert: r.Replace(pgInsert), insertOne: r.Replace(pgInsertOne),
 		claim: claim(pgPick), claimPerKey: claim(pgPickPerKey), claimSuspect: claim(pgPickSuspect),
@@ -46,6 +49,8 @@ func newPostgres(n names) *postgres {
 		free: r.Replace(pgFreeLanes), fold: r.Replace(pgFold), table: r.Replace(pgTable), lock: r.Replace(pgLockLanes),
 		giveBack: r.Replace(pgGiveBack), take: r.Replace(pgTakeLanes), raise: r.Replace(pgRaiseEpochs),
 		drop: r.Replace(pgDropClaim), prune: r.Replace(pgPrune),
+		lockOf: r.Replace(pgLockLanesOf), nudge: r.Replace(pgNudge),
+		acts: map[verb]string{requeue: act(pgRequeue), discard: act(pgDiscard), skip: act(pgSkip)},
 	}}
 }
 

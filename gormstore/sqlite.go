@@ -32,6 +32,8 @@ type sqliteSQL struct {
 	join, renew, bury, stop, freeLanes           string
 	claimed, dropClaims, fold                    string
 	table, giveBack, take, raise, prune          string
+	nudge                                        string
+	audits, acts                                 map[verb]string
 }
 
 func newSQLite(n names) *sqlite {
@@ -48,7 +50,11 @@ func newSQLite(n names) *sqlite {
 		join: render(liteJoin), renew: render(liteRenew), bury: render(liteBury), stop: render(liteStop),
 		freeLanes: render(liteFreeLanes), claimed: render(liteClaimed), dropClaims: render(liteDropClaims),
 		fold: render(liteFold), table: render(liteTable), giveBack: render(liteGiveBack), take: render(liteTakeLanes),
-		raise: render(liteRaiseEpochs), prune: render(litePrune),
+		raise: render(liteRaiseEpochs), prune: render(litePrune), nudge: render(liteNudge),
+		audits: map[verb]string{
+			requeue: render(liteAudit + liteAside), discard: render(liteAudit + liteAside), skip: render(liteAudit + liteHolds),
+		},
+		acts: map[verb]string{requeue: render(liteRequeue), discard: render(liteDiscard), skip: render(liteSkip)},
 	}}
 }
 

@@ -1,0 +1,137 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+// finding is a filter with the page that is asked for.
+type finding struct {
+	outbox.Filter
+	after int64
+	limit int
+	lane  int // of the key; -1 for any
+}
+
+// Find shows messages, see outbox.Inspector. Those that are set aside are found by an index, the others by reading
+// upwards from the page's start, so a filter that matches few of many messages takes a while.
+func (s *Store) Find(ctx context.Context, f outbox.Filter, after int64, limit int) ([]outbox.Record, error) {
+	lanes, err := s.schema.lanes(ctx, s.dialect, s.pool, s.log)
+	if err != nil || limit < 1 {
+		return nil, err
+	}
+	q := finding{Filter: f, after: after, limit: limit, lane: -1}
+	if f.Key != "" {
+		q.lane = outbox.LaneOf(&outbox.Message{Key: f.Key}, lanes)
+	}
+	records, err := s.dialect.find(ctx, s.pool, q)
+	if err != nil {
+		return nil, fmt.Errorf("find messages: %w", err)
+	}
+	return records, nil
+}
+
+// The parts of a search that both databases share. In braces stands what differs; instants are microseconds.
+const (
+	findStatus = `CASE
+  WHEN m.state = 3 THEN 'parked'
+  WHEN m.state = 5 THEN 'skipped'
+  WHEN {claimed} THEN 'in_flight'
+  WHEN m.state = 2 THEN 'retrying'
+  WHEN m.state = 4 THEN 'suspect'
+  WHEN m.state = 1 AND m.available_at > {now} THEN 'scheduled'
+  WHEN EXISTS (SELECT 1 FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq) THEN 'held'
+  ELSE 'pending' END`
+
+	findColumns = `m.id, m.seq, m.lane, ` + findStatus + `, m.attempts, m.failures, m.crashes, m.uncertain,
+  CASE WHEN m.state IN (1, 2) THEN {wait} ELSE 0 END, coalesce(m.last_class, ''), coalesce(m.last_error, ''),
+  m.version, {available}, {created}, m.topic, coalesce(m.key, ''), m.type, m.content_type, m.transport, m.tenant,
+  m.headers, m.payload, m.payload IS NOT NULL`
+
+	findMatch = `m.seq > $1 AND ($3 = '' OR m.topic = $3) AND ($4 = '' OR m.key = $4) AND ($5 = '' OR m.type = $5)
+  AND ($6 = '' OR m.tenant = $6) AND ($7 = '' OR m.last_class = $7) AND ($8 = '' OR {position}(m.last_error, $8) > 0)
+  AND ($9 = CAST(0 AS bigint) OR m.created_at <= {now} - $9{microseconds}) AND ($10 = '' OR ` + findStatus + ` = $10)
+  AND ($11 < 0 OR m.lane = $11)`
+)
+
+func (f finding) args() []any {
+	return []any{
+		f.after, f.limit, f.Topic, f.Key, f.Type, f.Tenant, string(f.Class), f.Error, f.OlderThan.Microseconds(),
+		string(f.Status), f.lane,
+	}
+}
+
+// The sets of states that have an index each, in the words of those indexes.
+const (
+	findReady   = "m.state = 0"
+	findDue     = "m.state IN (1, 2)"
+	findSuspect = "m.state = 4"
+	findAside   = "m.state IN (3, 5)"
+)
+
+// places tells where messages of a status stand.
+func places(status outbox.Status) []string {
+	switch status {
+	case "":
+		return []string{findReady, findDue, findSuspect, findAside}
+	case outbox.StatusPending, outbox.StatusHeld:
+		return []string{findReady, findDue}
+	case outbox.StatusScheduled, outbox.StatusRetrying:
+		return []string{findDue}
+	case outbox.StatusSuspect:
+		return []string{findSuspect}
+	case outbox.StatusParked, outbox.StatusSkipped:
+		return []string{findAside}
+	case outbox.StatusInFlight:
+		return []string{"{claimed}"}
+	}
+	return nil
+}
+
+func readRecords(rows *sql.Rows, err error) ([]outbox.Record, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var records []outbox.Record
+	for rows.Next() {
+		r, err := readRecord(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read a message: %w", err)
+		}
+		records = append(records, r)
+	}
+	return records, rows.Err()
+}
+
+// readRecord shows a message whose headers cannot be read without them: its last error tells.
+func readRecord(rows *sql.Rows) (outbox.Record, error) {
+	m := &outbox.Message{}
+	r := outbox.Record{Message: m}
+	var wait, created int64
+	var available sql.NullInt64
+	var headers []byte
+	var payload bool
+	err := rows.Scan(&m.ID, &r.Number, &r.Lane, &r.Status, &r.Attempts, &r.Failures, &r.Crashes, &r.Uncertain,
+		&wait, &r.LastClass, &r.LastError, &m.Version, &available, &created, &m.Topic, &m.Key, &m.Type, &m.ContentType,
+		&m.Transport, &m.Tenant, &headers, &m.Payload, &payload)
+	if err != nil {
+		return r, err
+	}
+	if payload && m.Payload == nil {
+		m.Payload = []byte{}
+	}
+	r.DueIn = max(0, time.Duration(wait)*time.Microsecond)
+	m.CreatedAt = time.UnixMicro(created).UTC()
+	if available.Valid {
+		m.AvailableAt = time.UnixMicro(available.Int64).UTC()
+	}
+	if hs, err := decodeHeaders(headers); err == nil {
+		m.Headers = hs
+	}
+	return r, nil
+}

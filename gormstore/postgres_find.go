@@ -1,0 +1,46 @@
+package gormstore
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+const (
+	// pgFind picks ids by narrow rows, and reads what is wide for those on the page alone.
+	pgFind = `
+SELECT {columns} FROM (SELECT u.id FROM ({places}) u ORDER BY u.seq LIMIT $2) p JOIN {messages} m ON m.id = p.id
+ORDER BY m.seq`
+
+	// pgFindReady reads lane by lane, because no index orders all ready messages.
+	pgFindReady = `(SELECT r.* FROM {lanes} l CROSS JOIN LATERAL (
+    SELECT m.id, m.seq FROM {messages} m WHERE m.lane = l.lane AND m.state = 0 AND {match} ORDER BY m.seq LIMIT $2) r
+  WHERE $11 < 0 OR l.lane = $11)`
+
+	pgFindPlace = `(SELECT m.id, m.seq FROM {messages} m WHERE {place} AND {match} ORDER BY m.seq LIMIT $2)`
+)
+
+func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Record, error) {
+	var reads []string
+	for _, place := range places(f.Status) {
+		if place == findReady {
+			reads = append(reads, pgFindReady)
+		} else {
+			reads = append(reads, replaceAll(pgFindPlace, "{place}", place))
+		}
+	}
+	if len(reads) == 0 {
+		return nil, nil
+	}
+	text := replaceAll(pgFind, "{columns}", findColumns, "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
+	text = replaceAll(replaceAll(text, "{match}", findMatch),
+		"{claimed}", "m.id IN (SELECT unnest(c.ids) FROM {claims} c)", "{now}", "now()", "{position}", "strpos",
+		"{microseconds}", " * interval '1 microsecond'",
+		"{wait}", microseconds("m.available_at - now()"), "{available}", microseconds("m.available_at"),
+		"{created}", microseconds("m.created_at"))
+	return readRecords(pool.QueryContext(ctx, p.names.render(text), f.args()...))
+}
+
+func microseconds(of string) string { return "(extract(epoch FROM " + of + ") * 1000000)::bigint" }
