@@ -23,7 +23,7 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range slices.Concat(mutants.Rules(), mutants.Store(), mutants.Engine()) {
+	for _, m := range slices.Concat(mutants.Rules(), mutants.Store(), mutants.Publisher(), mutants.Engine()) {
 		t.Run(strings.ReplaceAll(m.Name, " ", "_"), func(t *testing.T) {
 			t.Parallel()
 			out, err := run(t, root, m)
