@@ -83,7 +83,7 @@ func TestRelay_idle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				shared, b := memstore.New(memstore.Config{}), new(broker)
 				stop := start(t, s(shared), b, outbox.RelayConfig{})
-				time.Sleep(time.Minute)
+				time.Sleep(time.Minute + 1500*time.Millisecond) // between two rounds of rebalancing
 				enqueue(t, shared, message("a", "1"))
 				time.Sleep(time.Second)
 				if d := cmp.Diff([]string{"1"}, b.got("a")); d != "" {

@@ -141,7 +141,7 @@ func TestRelay(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, b := memstore.New(memstore.Config{}), new(broker)
 			stop := start(t, s, b, outbox.RelayConfig{})
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute + 1500*time.Millisecond) // between two polls
 			enqueue(t, s, message("a", "1"))
 			synctest.Wait()
 			if got := b.got("a"); len(got) != 1 {
