@@ -7,8 +7,8 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Claim implements [outbox.Store]. It picks first and writes afterwards, each lane's part by one swap of the lane's row
-// as it was when the picking began: a lane that anything has happened to meanwhile is left to the next claim.
+// Claim implements [outbox.Store]. It picks first and writes afterwards, each lane's part by one swap of the lane's
+// row as it was when the picking began: a lane that anything has happened to meanwhile is left to the next claim.
 func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, error) {
 	c := outbox.Claim{Token: r.Token, Session: r.Session, Worker: r.Worker}
 	if !decode[session](s.table.Get(sessionKey(r.Session))).alive(s.table.Now()) {
@@ -65,8 +65,8 @@ type picker struct {
 	suspects     bool
 }
 
-// lane reads one lane from its oldest message on. Numbers that were taken after the reading began are left alone: their
-// rows may be there while an earlier one of their key was not when the scan passed its place.
+// lane reads one lane from its oldest message on. Numbers that were taken after the reading began are left alone:
+// their rows may be there while an earlier one of their key was not when the scan passed its place.
 func (p *picker) lane(s *Store, row Row, l lane, n int) {
 	end := messageKey(n, decode[int64](s.table.Get(nextKey(n))))
 	mine := part{row: row, lane: l}

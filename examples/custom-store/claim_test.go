@@ -70,8 +70,9 @@ func TestClaim(t *testing.T) {
 			defer close(first)
 			enqueue(t, customstore.New(slow, 1), "k", "1")
 		}()
-		<-slow.reached                                                                  // its row is there, and does not count yet
-		enqueue(t, customstore.New(table, 1), "", slices.Repeat([]string{"x"}, 255)...) // a page of a scan is full
+		<-slow.reached                              // its row is there, and does not count yet
+		filler := slices.Repeat([]string{"x"}, 255) // a page of a scan is full
+		enqueue(t, customstore.New(table, 1), "", filler...)
 		reader := customstore.New(&watched{table, func() {
 			close(slow.proceed)
 			<-first

@@ -1,5 +1,5 @@
-// Package customstore is an outbox on a table that knows next to nothing: [Table.Get] and [Table.CompareAndSwap] of one
-// row, [Table.Scan] in the order of the keys, and a clock. It shows what a database must offer, and passes the
+// Package customstore is an outbox on a table that knows next to nothing: [Table.Get] and [Table.CompareAndSwap] of
+// one row, [Table.Scan] in the order of the keys, and a clock. It shows what a database must offer, and passes the
 // conformance kit.
 //
 // The rows, by key:
@@ -17,6 +17,6 @@
 // row that the mark names.
 //
 // Two things are weaker than in a database with transactions: a claim and a settle over several lanes are atomic for
-// each lane only, which is enough because a key has one lane; and the business data of an application commits together
-// with its messages only if it uses the same mark.
+// each lane only, which is enough because a key has one lane; and the business data of an application commits
+// together with its messages only if it uses the same mark.
 package customstore

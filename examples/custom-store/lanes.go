@@ -83,8 +83,9 @@ func (s *Store) bury() map[string]time.Duration {
 	return alive
 }
 
-// freeLanes takes away the lanes of sessions that have ended and recovers their claims, and returns who holds what now.
-// Epoch, owner and claims change in one row, so a claim that is being made either is among those recovered, or fails.
+// freeLanes takes away the lanes of sessions that have ended and recovers their claims, and returns who holds what
+// now. Epoch, owner and claims change in one row, so a claim that is being made either is among those recovered, or
+// fails.
 func (s *Store) freeLanes() []outbox.LaneState {
 	table := make([]outbox.LaneState, s.lanes)
 	for n := range table {

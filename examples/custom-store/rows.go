@@ -93,8 +93,8 @@ func encode(v any) []byte {
 	return value
 }
 
-// edit changes one row, again until nobody has changed it in between. change sees the zero value where there is no row,
-// and returns false to leave everything as it is.
+// edit changes one row, again until nobody has changed it in between. change sees the zero value where there is no
+// row, and returns false to leave everything as it is.
 func edit[T any](t Table, key string, change func(v *T, exists bool) bool) bool {
 	for {
 		row := t.Get(key)

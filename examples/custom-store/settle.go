@@ -7,8 +7,8 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Settle implements [outbox.Store]. In each lane it puts the outcomes in the place of the claim, by one swap, and then
-// carries them out.
+// Settle implements [outbox.Store]. In each lane it puts the outcomes in the place of the claim, by one swap, and
+// then carries them out.
 func (s *Store) Settle(_ context.Context, c outbox.Claim, outcomes []outbox.Outcome) (int, error) {
 	byLane := make(map[int][]outbox.Outcome)
 	for _, o := range outcomes {

@@ -12,8 +12,7 @@ const (
 	sqlSettle  = "gormstore/postgres_settle.go"
 )
 
-// Rules breaks each rule of docs/protocol.md in the code that keeps it. Rule 18 is missing: nothing requeues a message
-// yet, and internal/protocolcheck shows what its loss would do. Some of the tests need PostgreSQL.
+// Rules breaks each rule of docs/protocol.md in the code that keeps it. Some of the tests need PostgreSQL.
 func Rules() []Mutant {
 	return []Mutant{
 		{"rule 1: a restart resumes its old session", "outbox/tenure.go", "session := uuid.New()", "session := uuid.NewSHA1(uuid.Nil, []byte(config.ID))", timing + "a_restart_under_the_same_label"},
@@ -36,6 +35,7 @@ func Rules() []Mutant {
 		{"rule 15: no waves", "outbox/order.go", "if mode == Pipelined {", "if mode == Pipelined || !keyOrdered {", relayTest + "TestRelay_order/hands_one_message_of_a_key_at_a_time"},
 		{"rule 16: a cursor never goes back for a late commit", sqlClaim, "least(w.start, late.low + 1)", "w.start", "./gormstore#TestLateCommit/comes_before_a_later_message_of_its_key"},
 		{"rule 17: numbers are handed out in packets", "gormstore/migrations/postgres/00001_outbox.sql", "IDENTITY (CACHE 1)", "IDENTITY (CACHE 50)", "./gormstore#TestChaos"},
+		{"rule 18: a requeued message is merely ready", "outbox/memstore/act.go", "r.state, r.due = retrying, time.Now()", "r.state, r.due = ready, time.Now()", storeTest + "act/requeue_holds_the_key_against_suspects"},
 		{"rule 19: every message of a crash is to blame", sqlLanes, "(cardinality(ids) = 1)::integer", "1", sqlStore + "recovery/turns_a_dead_sessions_claim_into_suspects"},
 		{"rule 20: a bound skips", memClaim, "len(picked) > 0 && bytes > r.Bytes {\n\t\t\tbreak", "len(picked) > 0 && bytes > r.Bytes {\n\t\t\tbytes -= len(d.Payload)\n\t\t\tcontinue", storeTest + "claim/stops_at_its_bytes_but_always_takes_the_first"},
 		{"rule 21: the age of a lease is not looked at", "outbox/worker.go", "time.Since(g.since) < longest", "(longest > 0 || time.Since(g.since) < longest)", relayTest + "TestRelay_lease/T8_"},
