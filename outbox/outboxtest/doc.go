@@ -12,10 +12,11 @@
 // # What is promised
 //
 // [Drain] makes the calls of a relay with one worker, in order, and returns when nothing is left to do; nothing happens
-// in the background, and no test has to wait. [RequireEnqueued] leaves the store as it was.
+// in the background, and no test has to wait. What is not taken, and all that [RequireEnqueued] sees, stays as it was.
 //
 // # What is not promised
 //
 // Both take all lanes of the store for a moment, so they return [ErrBusy] or fail while a relay runs on it, or shortly
-// after one was killed. Messages that wait for their time, or behind one that does, are not seen.
+// after one was killed. They see what is due: no message that waits for its time, that a relay has parked, or that is
+// behind one of its key which a relay has failed to publish.
 package outboxtest

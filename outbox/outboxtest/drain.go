@@ -14,10 +14,10 @@ import (
 // nil if the publisher took all of them. It calls the publisher with one message at a time, those of a key in their
 // order, from the goroutine of the caller.
 //
-// A message that the publisher does not take is left in the store, with later ones of its key behind it, and its error
-// is part of what Drain returns; nothing is handed over twice. It counts as a relay would count it: a permanent
-// error parks the message, an outage or an unknown outcome counts no failure, and others do. Where a relay would wait
-// before the next try, the next Drain tries at once. [ErrBusy] means that another relay is at work.
+// A message that the publisher does not take stays in the store as it was, with later ones of its key behind it, and
+// its error is part of what Drain returns; nothing is handed over twice. No attempt is counted, and the next Drain
+// tries again. Only a permanent error changes the message: it is parked, as a relay would, and its key waits.
+// [ErrBusy] means that another relay is at work.
 func Drain(ctx context.Context, store outbox.Store, publisher outbox.Publisher) error {
 	return withSession(ctx, store, func(s *session) error {
 		d := &drain{session: s, publisher: publisher, done: make(map[uuid.UUID]bool), held: make(map[string]bool)}
@@ -103,24 +103,14 @@ func reason(r outbox.Result) error {
 	return r.Err()
 }
 
-// judge is what a relay makes of a result, but for the wait before the next try and the bound on tries.
+// judge is what becomes of a message: the zero verdict leaves it as it was.
 func judge(c *outbox.Claimed, r outbox.Result) outbox.Outcome {
-	o := outbox.Outcome{Claimed: c, Err: r.Err()}
-	if r.Accepted() {
+	o := outbox.Outcome{Claimed: c}
+	switch {
+	case r.Accepted():
 		o.Verdict = outbox.Delivered
-		return o
-	}
-	if o.Err == nil {
-		return o // never handed over: Release
-	}
-	o.Class = outbox.ClassOf(o.Err)
-	switch o.Class {
-	case outbox.ClassPermanent:
-		o.Verdict = outbox.ParkKey
-	case outbox.ClassUnavailable, outbox.ClassUnknown, outbox.ClassRetryAfter:
-		o.Verdict = outbox.Defer
-	default:
-		o.Verdict = outbox.Retry
+	case r.Err() != nil && outbox.ClassOf(r.Err()) == outbox.ClassPermanent:
+		o.Verdict, o.Class, o.Err = outbox.ParkKey, outbox.ClassPermanent, r.Err()
 	}
 	return o
 }

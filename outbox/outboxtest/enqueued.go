@@ -37,8 +37,8 @@ func Enqueued(ctx context.Context, store outbox.Store) ([]*outbox.Message, error
 	return messages, nil
 }
 
-// RequireEnqueued fails the test now unless the store holds exactly the messages of want, and says what is missing,
-// too many or out of order. It leaves them in the store.
+// RequireEnqueued fails the test now unless the store holds exactly the messages of want, of those that are due, and
+// says what is missing, too many or out of order. It leaves them in the store.
 //
 // A field of want that is zero, such as ID, is not compared; of Headers those given must be there, and Payload
 // must be the same byte for byte. Messages of one Key must be stored in the order given; others in any order.
