@@ -18,7 +18,7 @@ import (
 
 var (
 	seedFlag      = flag.Uint64("seed", 0, "run the simulation of this seed only")
-	schedulesFlag = flag.Int("schedules", 1000, "how many schedules to simulate")
+	schedulesFlag = flag.Int("schedules", 10_000, "how many schedules to simulate")
 )
 
 // TestSimulation runs relays, writers and a broker in virtual time under faults that a seed decides, and holds what
@@ -107,10 +107,16 @@ func (w *world) run(t *testing.T) {
 	cancel()
 	relays.Wait()
 	stop := start(t, w.store, &wire{world: w}, w.config())
-	time.Sleep(2 * time.Minute)
+	for range 120 { // seconds: everything that waits is due by then
+		if w.store.Pending() == 0 {
+			break
+		}
+		time.Sleep(time.Second)
+	}
 	if err := stop(); err != nil {
 		t.Errorf("the last relay: %v", err)
 	}
+	time.Sleep(time.Minute) // calls that were left behind end, and late copies arrive
 }
 
 func (w *world) config() outbox.RelayConfig {
