@@ -52,9 +52,12 @@ const (
   m.version, {available}, {created}, m.topic, coalesce(m.key, ''), m.type, m.content_type, m.transport, m.tenant,
   m.headers, m.payload, m.payload IS NOT NULL`
 
+	// findMatch asks for the status by NOT NULL, which PostgreSQL takes for likely: by its guess at an equality, few of
+	// a lane would match, and it would read the whole lane.
 	findMatch = `m.seq > $1 AND ($3 = '' OR m.topic = $3) AND ($4 = '' OR m.key = $4) AND ($5 = '' OR m.type = $5)
   AND ($6 = '' OR m.tenant = $6) AND ($7 = '' OR m.last_class = $7) AND ($8 = '' OR {position}(m.last_error, $8) > 0)
-  AND ($9 = CAST(0 AS bigint) OR m.created_at <= {now} - $9{microseconds}) AND ($10 = '' OR ` + findStatus + ` = $10)
+  AND ($9 = CAST(0 AS bigint) OR m.created_at <= {now} - $9{microseconds})
+  AND ($10 = '' OR CASE WHEN ` + findStatus + ` = $10 THEN 1 END IS NOT NULL)
   AND ($11 < 0 OR m.lane = $11)`
 )
 

@@ -145,6 +145,7 @@ func checkPages(i *inspector) {
 	})
 	first := i.page(outbox.Filter{}, 0, 2)
 	i.want("first page", payloadsOf(first), []string{"1", "2"})
+	i.want("page behind the first message", payloadsOf(i.page(outbox.Filter{}, first[0].Number, 1)), []string{"2"})
 	i.do(outbox.Inspector.Discard, "2")
 	i.do(outbox.Inspector.Requeue, "3")
 	i.putAll("7", "7")

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -171,7 +172,8 @@ func payloadsOf(records []outbox.Record) []string {
 }
 
 // checkResumes parks the first message of two keys, acts, and looks at what is delivered. The second key has messages
-// that are committed while it is held and after the act.
+// that are committed while it is held and after the act. Meanwhile a neighbour in its lane leads readers past what is
+// held.
 func (i *inspector) checkResumes(act verb, first ...string) {
 	i.Helper()
 	a := i.join(long)
@@ -187,13 +189,24 @@ func (i *inspector) checkResumes(act verb, first ...string) {
 		if key == "busy" {
 			i.putAll(key, "3")
 		}
-		i.want("claimed behind the parked message", payloads(a.claim()), []string(nil))
+		i.putAll(neighbour(key, len(a.held)), "neighbour")
+		i.want("delivered behind the parked message", a.drain(), []string{"neighbour"})
 		i.doAll(act, func(r outbox.Record) bool { return r.Key == key && r.Status == outbox.StatusParked }, 1)
 		if key == "busy" {
 			i.putAll(key, "4")
 			want = append(want, "3", "4")
 		}
 		i.want("delivered of "+key, a.drain(), want)
+	}
+}
+
+// neighbour returns another key of the lane of key.
+func neighbour(key string, lanes int) string {
+	for n := 0; ; n++ {
+		other := fmt.Sprint(key, n)
+		if outbox.LaneOf(message(other, ""), lanes) == outbox.LaneOf(message(key, ""), lanes) {
+			return other
+		}
 	}
 }
 
