@@ -15,6 +15,8 @@ import (
 // call is one call of Publish: what it was given, what came of it, and what must not be sent any more.
 type call struct {
 	client    *client
+	borrow    func() (*client, error)
+	giveBack  func(*client)
 	limits    *limits
 	records   []*kgo.Record
 	sizes     []int // of the records, in a batch
@@ -96,7 +98,7 @@ type refusal struct {
 // send puts one flush of records out, settles all that is clear, and returns the records of refused batches.
 func (c *call) send(ctx context.Context, flush []int) []refusal {
 	at := c.sendable(flush)
-	if len(at) == 0 {
+	if len(at) == 0 || !c.exchange() {
 		return nil
 	}
 	records := make([]*kgo.Record, len(at))
@@ -114,7 +116,27 @@ func (c *call) send(ctx context.Context, flush []int) []refusal {
 		}
 		c.settle(ctx, i, v)
 	}
+	if len(refused) > 0 {
+		// A client that has told of a refusal goes on to fail whatever lies in that partition's buffer. A record that is
+		// handed over meanwhile would share the refusal unsent, and a single one would be taken for its cause.
+		c.client.spent = true
+	}
 	return refused
+}
+
+// exchange makes sure that the next flush has a client without a past, and reports whether there is one.
+func (c *call) exchange() bool {
+	if !c.client.spent {
+		return true
+	}
+	fresh, err := c.borrow()
+	if err != nil {
+		c.stopped = true
+		return false
+	}
+	c.giveBack(c.client)
+	c.client = fresh
+	return true
 }
 
 // sendable leaves out what has become impossible since it was planned.

@@ -65,7 +65,8 @@ func (p *Publisher) Publish(ctx context.Context, messages []*outbox.Message) []o
 	if err != nil {
 		return refuseAll(messages, err)
 	}
-	defer p.pool.giveBack(client)
+	c := newCall(client, p.limits, messages)
+	defer func() { p.pool.giveBack(c.client) }()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)
 	defer cancel()
@@ -73,7 +74,7 @@ func (p *Publisher) Publish(ctx context.Context, messages []*outbox.Message) []o
 	late, cancelLate := extend(ctx, grace)
 	defer cancelLate()
 
-	c := newCall(client, p.limits, messages)
+	c.borrow, c.giveBack = p.pool.borrow, p.pool.giveBack
 	c.late, c.lastStart = late, time.Now().Add(p.timeout/2)
 	c.run(ctx)
 	return c.results
