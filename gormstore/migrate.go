@@ -39,8 +39,8 @@ func Migrate(ctx context.Context, db *gorm.DB, config MigrateConfig) error {
 	if err != nil {
 		return fmt.Errorf("migrate the outbox: %w", err)
 	}
-	if err := migrate(ctx, pool, d, n, lanes); err != nil && checkLanes(ctx, pool, d, 0) != nil {
-		return fmt.Errorf("migrate the outbox: %w", err) // and no other process was faster
+	if err := migrate(ctx, pool, d, n, lanes); err != nil {
+		return fmt.Errorf("migrate the outbox: %w", err)
 	}
 	return checkLanes(ctx, pool, d, config.Lanes)
 }
@@ -90,8 +90,24 @@ func migrate(ctx context.Context, pool *sql.DB, d dialect, n names, lanes int) e
 	if err != nil {
 		return err
 	}
-	_, err = provider.Up(ctx)
-	return err
+	return upgrade(ctx, provider)
+}
+
+// upgrade runs the migrations that are missing. Where the database has no lock for this (SQLite), two processes may
+// run the same one: the later fails in its transaction, finds the tables one version further, and goes on from there.
+func upgrade(ctx context.Context, provider *goose.Provider) error {
+	for {
+		before, err := provider.GetDBVersion(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err = provider.Up(ctx); err == nil {
+			return nil
+		}
+		if after, lost := provider.GetDBVersion(ctx); lost != nil || after <= before {
+			return err
+		}
+	}
 }
 
 // readMigrations returns the embedded migrations of d with the names put in. They are one transaction each.

@@ -174,7 +174,7 @@ func TestMigrate(t *testing.T) {
 		for name, open := range databases {
 			t.Run(name, func(t *testing.T) {
 				db := open(t, gorm.Config{})
-				results := make(chan error, 4)
+				results := make(chan error, 8)
 				for range cap(results) {
 					go func() { results <- gormstore.Migrate(t.Context(), db, gormstore.MigrateConfig{}) }()
 				}
