@@ -11,6 +11,7 @@ import (
 // The environment variables that name the servers.
 const (
 	PostgresEnv = "POSTGRES_URL"  // postgres://user:password@host:port/database
+	MariaDBEnv  = "MARIADB_URL"   // mariadb://user:password@host:port/database
 	AMQPEnv     = "AMQP_URL"      // amqp://user:password@host:port/vhost
 	KafkaEnv    = "KAFKA_BROKERS" // host:port[,host:port...]
 )
@@ -20,6 +21,12 @@ const (
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return required(tb, PostgresEnv)
+}
+
+// MariaDB returns the URL of the MariaDB or MySQL server, from MARIADB_URL. Its user may create databases.
+func MariaDB(tb testing.TB) string {
+	tb.Helper()
+	return required(tb, MariaDBEnv)
 }
 
 // AMQP returns the URL of the RabbitMQ server, from AMQP_URL.

@@ -39,11 +39,12 @@ func fatalOf(f func(testing.TB)) string {
 func TestAddresses(t *testing.T) {
 	t.Run("come_from_the_environment", func(t *testing.T) {
 		t.Setenv(testservices.PostgresEnv, "postgres://db/app")
+		t.Setenv(testservices.MariaDBEnv, "mariadb://db/app")
 		t.Setenv(testservices.AMQPEnv, " amqp://mq/ ")
 		t.Setenv(testservices.KafkaEnv, "a:1, b:2,")
 
-		got := []any{testservices.Postgres(t), testservices.AMQP(t), testservices.Kafka(t)}
-		want := []any{"postgres://db/app", "amqp://mq/", []string{"a:1", "b:2"}}
+		got := []any{testservices.Postgres(t), testservices.MariaDB(t), testservices.AMQP(t), testservices.Kafka(t)}
+		want := []any{"postgres://db/app", "mariadb://db/app", "amqp://mq/", []string{"a:1", "b:2"}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("addresses (-want +got):\n%s", diff)
 		}
@@ -51,6 +52,7 @@ func TestAddresses(t *testing.T) {
 
 	missing := map[string]func(testing.TB){
 		testservices.PostgresEnv: func(tb testing.TB) { testservices.Postgres(tb) },
+		testservices.MariaDBEnv:  func(tb testing.TB) { testservices.MariaDB(tb) },
 		testservices.AMQPEnv:     func(tb testing.TB) { testservices.AMQP(tb) },
 		testservices.KafkaEnv:    func(tb testing.TB) { testservices.Kafka(tb) },
 	}

@@ -13,8 +13,8 @@ known_servers() {
   local server
   for server in "$@"; do
     case $server in
-      postgres | rabbitmq | kafka) ;;
-      *) die "no server is called \"$server\"; use postgres, rabbitmq or kafka" ;;
+      postgres | mariadb | rabbitmq | kafka) ;;
+      *) die "no server is called \"$server\"; use postgres, mariadb, rabbitmq or kafka" ;;
     esac
   done
 }
@@ -134,6 +134,42 @@ end_server() {
   stop_server "$1" || true
   "clean_$1"
   rm -rf "${state:?}/$1"
+}
+
+# as_user runs a command as a user that the server accepts: some refuse root, or read files as another.
+as_user() {
+  local user=$1
+  shift
+  if [ "$(id -u)" = 0 ]; then
+    (cd / && runuser -u "$user" -- "$@")
+  else
+    "$@"
+  fi
+}
+
+# home_for prints a new folder that the server's user can reach: ours, or one in /var/tmp when a
+# parent (such as /root) is closed to that user.
+home_for() {
+  local server=$1 user=$2 folder=$state/$1/home
+  mkdir -p "$folder"
+  if [ "$(id -u)" = 0 ]; then
+    id "$user" >/dev/null 2>&1 || die "there is no user $user; install the package of $server"
+    chown "$user" "$folder"
+    if ! as_user "$user" test -w "$folder" 2>/dev/null; then
+      folder=$(mktemp -d "/var/tmp/postroom-$server.XXXXXX")
+      chown "$user" "$folder"
+    fi
+  fi
+  echo "$folder" | tee "$state/$server/home.path" "$state/$server/marker"
+}
+
+# clean_home removes the folder that home_for made.
+clean_home() {
+  local home
+  home=$(cat "$state/$1/home.path" 2>/dev/null) || return 0
+  case $home in
+    "$state/$1"/* | "/var/tmp/postroom-$1".*) rm -rf "$home" ;;
+  esac
 }
 
 # signal_of prints the signal that ends a server without waiting for its clients.

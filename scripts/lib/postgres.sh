@@ -15,30 +15,7 @@ postgres_bin() {
   return 1
 }
 
-# as_postgres runs a command as a user that the server accepts: it refuses root.
-as_postgres() {
-  if [ "$(id -u)" = 0 ]; then
-    (cd / && runuser -u postgres -- "$@")
-  else
-    "$@"
-  fi
-}
-
-# postgres_home prints a new folder that the server's user can reach: ours, or one in /var/tmp
-# when a parent (such as /root) is closed to that user.
-postgres_home() {
-  local folder=$state/postgres/home
-  mkdir -p "$folder"
-  if [ "$(id -u)" = 0 ]; then
-    id postgres >/dev/null 2>&1 || die "there is no user postgres; install the package postgresql"
-    chown postgres "$folder"
-    if ! as_postgres test -w "$folder" 2>/dev/null; then
-      folder=$(mktemp -d /var/tmp/postroom-postgres.XXXXXX)
-      chown postgres "$folder"
-    fi
-  fi
-  echo "$folder" | tee "$state/postgres/home.path" "$state/postgres/marker"
-}
+as_postgres() { as_user postgres "$@"; }
 
 postgres_folders() {
   printf "%s\n" /usr/lib/postgresql/*/bin | sort -rV
@@ -49,7 +26,7 @@ create_postgres() {
   local bin home
   bin=$(postgres_bin) || die "PostgreSQL is missing; install the package postgresql"
   choose_port postgres "${POSTROOM_POSTGRES_PORT:-}" 55432
-  home=$(postgres_home)
+  home=$(home_for postgres postgres)
   postgres_create "$bin" "$home/data" >>"$state/postgres/log" 2>&1 ||
     die "initdb did not succeed; see $state/postgres/log"
   touch "$home/log" && { [ "$(id -u)" != 0 ] || chown postgres "$home/log"; }
@@ -103,10 +80,4 @@ postgres_has_database() {
     postgres_sql 'CREATE DATABASE postroom' 2>>"$state/postgres/log"
 }
 
-clean_postgres() {
-  local home
-  home=$(cat "$state/postgres/home.path" 2>/dev/null) || return 0
-  case $home in
-    "$state"/postgres/* | /var/tmp/postroom-postgres.*) rm -rf "$home" ;;
-  esac
-}
+clean_postgres() { clean_home postgres; }
