@@ -9,11 +9,9 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Bounds of one INSERT; longer lists take several.
-const (
-	insertRows  = 1000
-	insertBytes = 32 << 20
-)
+// insertBytes bounds one INSERT, of any number of messages; what is longer takes several. Drivers and servers hold a
+// statement in memory several times over, and PostgreSQL takes none above 1 GB.
+const insertBytes = 16 << 20
 
 // newRow is a message on its way into the table.
 type newRow struct {
@@ -39,13 +37,12 @@ func (s *Store) enqueue(ctx context.Context, tx *Tx, messages []*outbox.Message)
 	if err != nil {
 		return err
 	}
-	if err := s.insert(ctx, pool, newRows(copies, lanes)); err != nil {
+	rows := newRows(copies, lanes)
+	if err := s.insert(ctx, pool, rows); err != nil {
 		return fmt.Errorf("enqueue %d messages: %w", len(messages), transactionError(ctx, err))
 	}
 	if t, ok := hooked(pool); ok {
-		for _, m := range copies {
-			t.wrote(s, outbox.LaneOf(m, lanes))
-		}
+		t.wrote(s, rows)
 	}
 	return nil
 }
@@ -83,12 +80,18 @@ func (s *Store) insert(ctx context.Context, q querier, rows []newRow) error {
 func insertable(rows []newRow) int {
 	size := 0
 	for i, r := range rows {
-		size += len(r.Payload) + len(r.headers)
-		if i > 0 && (i == insertRows || size > insertBytes) {
+		if size += r.size(); size > insertBytes && i > 0 {
 			return i
 		}
 	}
 	return len(rows)
+}
+
+// size is about what r takes in a statement.
+func (r newRow) size() int {
+	const numbers = 128
+	return numbers + len(r.Topic) + len(r.Key) + len(r.Type) + len(r.ContentType) + len(r.Transport) + len(r.Tenant) +
+		len(r.headers) + len(r.Payload)
 }
 
 // transactionError gives the errors of database/sql and of a repeated id their meaning.

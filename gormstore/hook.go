@@ -133,8 +133,8 @@ func (t *hookTx) whenCommitted(fn func()) {
 	t.onCommit = append(t.onCommit, fn)
 }
 
-// wrote notes that s has new messages in lane. A savepoint that rolls back leaves the note, which costs one poll.
-func (t *hookTx) wrote(s *Store, lane int) {
+// wrote notes the lanes of new messages of s. A savepoint that rolls back leaves the note, which costs one poll.
+func (t *hookTx) wrote(s *Store, rows []newRow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lanes == nil {
@@ -143,7 +143,9 @@ func (t *hookTx) wrote(s *Store, lane int) {
 	if t.lanes[s] == nil {
 		t.lanes[s] = map[int]bool{}
 	}
-	t.lanes[s][lane] = true
+	for _, r := range rows {
+		t.lanes[s][r.lane] = true
+	}
 }
 
 func (t *hookTx) committed() {

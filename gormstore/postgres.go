@@ -8,13 +8,12 @@ import (
 	"hash/fnv"
 	"sync/atomic"
 
-	"github.com/google/uuid"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 )
 
-// postgres holds everything that is PostgreSQL's. Its statements are rendered once; arrays go to pgx as Go slices.
+// postgres holds everything that is PostgreSQL's. Its statements are rendered once.
 type postgres struct {
 	names names
 	plans replanner
@@ -130,21 +129,4 @@ func hash64(parts ...string) int64 {
 		h.Write([]byte{0})
 	}
 	return int64(h.Sum64())
-}
-
-// uuidArray is ids as pgx encodes them fastest.
-func uuidArray(ids []uuid.UUID) [][16]byte {
-	array := make([][16]byte, len(ids))
-	for i, id := range ids {
-		array[i] = id
-	}
-	return array
-}
-
-func laneArray(lanes []int) []int16 {
-	array := make([]int16, len(lanes))
-	for i, lane := range lanes {
-		array[i] = int16(lane)
-	}
-	return array
 }

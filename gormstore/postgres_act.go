@@ -31,11 +31,11 @@ func (p *postgres) lockLanesOf(ctx context.Context, q querier, ids []uuid.UUID) 
 }
 
 func (p *postgres) nudge(ctx context.Context, q querier, lanes []int) error {
-	_, err := q.ExecContext(ctx, p.sql.nudge, laneArray(lanes))
+	_, err := q.ExecContext(ctx, p.sql.nudge, intArray(lanes))
 	return err
 }
 
 func (p *postgres) act(ctx context.Context, q querier, o order) (acted, error) {
-	return readActed(q.QueryContext(ctx, p.sql.acts[o.verb], uuidArray(o.ids), laneArray(o.lanes), o.By, o.Reason,
+	return readActed(q.QueryContext(ctx, p.sql.acts[o.verb], uuidArray(o.ids), intArray(o.lanes), o.By, o.Reason,
 		string(o.verb)))
 }

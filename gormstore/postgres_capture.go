@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"slices"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 )
 
@@ -27,22 +28,26 @@ func (p *postgres) lockKeys(ctx context.Context, q querier, rows []newRow) error
 		return nil
 	}
 	slices.Sort(locks)
-	_, err := q.ExecContext(ctx, pgLockKey, slices.Compact(locks))
+	_, err := q.ExecContext(ctx, pgLockKey, intArray(slices.Compact(locks)))
 	return err
 }
 
 // pgInsert takes the transaction's id before the first number, which horizon.go needs. The WHERE matters: without it
 // the planner throws the call away.
+// Headers and payloads come as one string of bytes, each message's at its place: an array of them would double their
+// size, in hexadecimal digits.
 const pgInsert = `
 INSERT INTO {messages} (id, lane, state, available_at, topic, key, type, version, content_type, transport, tenant,
   headers, payload)
 SELECT u.id, u.lane, CASE WHEN u.due > extract(epoch FROM clock_timestamp()) * 1000000 THEN 1 ELSE 0 END,
   CASE WHEN u.due > 0 THEN 'epoch'::timestamptz + u.due * interval '1 microsecond' END,
-  u.topic, nullif(u.key, ''), u.type, u.version, u.content_type, u.transport, u.tenant, u.headers, u.payload
+  u.topic, nullif(u.key, ''), u.type, u.version, u.content_type, u.transport, u.tenant,
+  CASE WHEN u.headers > 0 THEN substring($14::bytea FROM u.place FOR u.headers) END,
+  CASE WHEN u.payload >= 0 THEN substring($14::bytea FROM u.place + u.headers FOR u.payload) END
 FROM (SELECT pg_current_xact_id() AS x OFFSET 0) y,
   unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::integer[], $8::text[],
-    $9::text[], $10::text[], $11::bytea[], $12::bytea[]) WITH ORDINALITY
-  AS u (id, lane, due, topic, key, type, version, content_type, transport, tenant, headers, payload, nth)
+    $9::text[], $10::text[], $11::integer[], $12::integer[], $13::integer[]) WITH ORDINALITY
+  AS u (id, lane, due, topic, key, type, version, content_type, transport, tenant, place, headers, payload, nth)
 WHERE y.x IS NOT NULL
 ORDER BY u.nth`
 
@@ -57,33 +62,53 @@ FROM (SELECT pg_current_xact_id() AS x OFFSET 0) y
 WHERE y.x IS NOT NULL`
 
 func (p *postgres) insert(ctx context.Context, q querier, rows []newRow) (int64, error) {
+	text, args := p.sql.insert, []any(nil)
 	if len(rows) == 1 {
-		return p.insertOne(ctx, q, rows[0])
+		text, args = p.sql.insertOne, pgRow(rows[0])
+	} else {
+		args = pgRows(rows)
 	}
-	n := len(rows)
-	ids, lanes, dues, versions := make([][16]byte, n), make([]int16, n), make([]int64, n), make([]int32, n)
-	topics, keys, types, contents := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	transports, tenants := make([]string, n), make([]string, n)
-	headers, payloads := make([][]byte, n), make([][]byte, n)
-	for i, r := range rows {
-		ids[i], lanes[i], dues[i], versions[i] = r.ID, int16(r.lane), r.due(), int32(r.Version)
-		topics[i], keys[i], types[i], contents[i] = r.Topic, r.Key, r.Type, r.ContentType
-		transports[i], tenants[i] = r.Transport, r.Tenant
-		headers[i], payloads[i] = r.headers, r.Payload
-	}
-	result, err := q.ExecContext(ctx, p.sql.insert,
-		ids, lanes, dues, topics, keys, types, versions, contents, transports, tenants, headers, payloads)
+	result, err := q.ExecContext(ctx, text, args...)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
 }
 
-func (p *postgres) insertOne(ctx context.Context, q querier, r newRow) (int64, error) {
-	result, err := q.ExecContext(ctx, p.sql.insertOne, r.ID.String(), r.lane, r.due(), r.Topic, r.Key, r.Type, r.Version,
-		r.ContentType, r.Transport, r.Tenant, r.headers, r.Payload)
-	if err != nil {
-		return 0, err
+func pgRow(r newRow) []any {
+	return []any{
+		r.ID.String(), r.lane, r.due(), r.Topic, r.Key, r.Type, r.Version, r.ContentType, r.Transport, r.Tenant,
+		blob(r.headers), blob(r.Payload),
 	}
-	return result.RowsAffected()
+}
+
+func pgRows(rows []newRow) []any {
+	n, size := len(rows), 0
+	for _, r := range rows {
+		size += len(r.headers) + len(r.Payload)
+	}
+	ids, dues, bytes := make([]uuid.UUID, n), make([]int64, n), make([]byte, 0, size)
+	lanes, versions := make([]int, n), make([]int, n)
+	places, headers, payloads := make([]int, n), make([]int, n), make([]int, n)
+	for i, r := range rows {
+		ids[i], lanes[i], dues[i], versions[i] = r.ID, r.lane, r.due(), r.Version
+		places[i], headers[i], payloads[i] = len(bytes)+1, len(r.headers), len(r.Payload)
+		if r.Payload == nil {
+			payloads[i] = -1
+		}
+		bytes = append(append(bytes, r.headers...), r.Payload...)
+	}
+	texts := func(field func(r newRow) string) string {
+		values := make([]string, n)
+		for i, r := range rows {
+			values[i] = field(r)
+		}
+		return textArray(values)
+	}
+	return []any{
+		uuidArray(ids), intArray(lanes), intArray(dues), texts(func(r newRow) string { return r.Topic }),
+		texts(func(r newRow) string { return r.Key }), texts(func(r newRow) string { return r.Type }), intArray(versions),
+		texts(func(r newRow) string { return r.ContentType }), texts(func(r newRow) string { return r.Transport }),
+		texts(func(r newRow) string { return r.Tenant }), intArray(places), intArray(headers), intArray(payloads), bytes,
+	}
 }

@@ -200,16 +200,17 @@ func (p *postgres) claimIn(ctx context.Context, db querier, q claimQuery) (claim
 
 func (p *postgres) claimArgs(q claimQuery) []any {
 	n := len(q.lanes)
-	lanes, epochs, nudges := make([]int16, n), make([]int64, n), make([]int64, n)
-	starts, rooms := make([]int64, n), make([]int32, n)
+	lanes, epochs, nudges := make([]int, n), make([]int64, n), make([]int64, n)
+	starts, rooms := make([]int64, n), make([]int, n)
 	for i, l := range q.lanes {
-		lanes[i], epochs[i], nudges[i] = int16(l.lane), l.epoch, l.nudge
-		starts[i], rooms[i] = l.start, int32(l.room)
+		lanes[i], epochs[i], nudges[i] = l.lane, l.epoch, l.nudge
+		starts[i], rooms[i] = l.start, l.room
 	}
 	ids, lows := q.open.bounds()
 	return []any{
 		q.Token.String(), q.Session.String(), q.Worker, q.Limit, int64(q.Bytes),
-		lanes, epochs, nudges, starts, rooms, ids, lows,
+		intArray(lanes), intArray(epochs), intArray(nudges), intArray(starts), intArray(rooms),
+		textArray(ids), intArray(lows),
 	}
 }
 

@@ -144,7 +144,7 @@ const pgLockLanes = `SELECT count(*) FROM (
   SELECT FROM {lanes} WHERE owner = $1 AND lane = ANY ($2::smallint[]) ORDER BY lane FOR UPDATE) l`
 
 func (p *postgres) lockLanes(ctx context.Context, q querier, session uuid.UUID, lanes []int) error {
-	_, err := q.ExecContext(ctx, p.sql.lock, session.String(), laneArray(lanes))
+	_, err := q.ExecContext(ctx, p.sql.lock, session.String(), intArray(lanes))
 	return err
 }
 
@@ -157,7 +157,7 @@ WHERE l.owner = $1 AND l.lane = ANY ($2::smallint[]) AND l.lane NOT IN (
 RETURNING l.lane`
 
 func (p *postgres) giveBack(ctx context.Context, q querier, session uuid.UUID, lanes []int) ([]int, error) {
-	return collect[int](q.QueryContext(ctx, p.sql.giveBack, session.String(), laneArray(lanes)))
+	return collect[int](q.QueryContext(ctx, p.sql.giveBack, session.String(), intArray(lanes)))
 }
 
 const pgTakeLanes = `
@@ -167,7 +167,7 @@ UPDATE {lanes} l SET owner = $1, epoch = l.epoch + 1 FROM f WHERE l.lane = f.lan
 RETURNING l.lane, l.epoch`
 
 func (p *postgres) takeLanes(ctx context.Context, q querier, session uuid.UUID, lanes []int) ([]outbox.Lease, error) {
-	return readLeases(q.QueryContext(ctx, p.sql.take, session.String(), laneArray(lanes)))
+	return readLeases(q.QueryContext(ctx, p.sql.take, session.String(), intArray(lanes)))
 }
 
 func readLeases(rows *sql.Rows, err error) ([]outbox.Lease, error) {
@@ -191,7 +191,7 @@ WITH f AS (SELECT lane FROM {lanes} WHERE owner = $1 AND lane = ANY ($2::smallin
 UPDATE {lanes} l SET epoch = l.epoch + 1 FROM f WHERE l.lane = f.lane`
 
 func (p *postgres) raiseEpochs(ctx context.Context, q querier, session uuid.UUID, lanes []int) error {
-	_, err := q.ExecContext(ctx, p.sql.raise, session.String(), laneArray(lanes))
+	_, err := q.ExecContext(ctx, p.sql.raise, session.String(), intArray(lanes))
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // pgSettleDelivered is the common case: the claim's own list says what to delete.
@@ -58,7 +60,7 @@ func (p *postgres) settle(ctx context.Context, pool *sql.DB, s settlement) (did 
 		for i, k := range s.keys {
 			lanes[i] = k.lane
 		}
-		if _, err := q.ExecContext(ctx, p.sql.share, laneArray(lanes)); err != nil {
+		if _, err := q.ExecContext(ctx, p.sql.share, intArray(lanes)); err != nil {
 			return err
 		}
 		if did, err = p.settleMessages(ctx, q, s); err != nil || did.claims == 0 {
@@ -83,26 +85,29 @@ func (p *postgres) settleMessages(ctx context.Context, q querier, s settlement) 
 
 func (p *postgres) settleArgs(s settlement) []any {
 	n := len(s.changes)
-	ids, states, waits, failed := make([][16]byte, n), make([]int16, n), make([]int64, n), make([]int32, n)
+	ids, states, waits, failed := make([]uuid.UUID, n), make([]state, n), make([]int64, n), make([]int, n)
 	uncertain, classes, errs := make([]bool, n), make([]string, n), make([]string, n)
 	for i, c := range s.changes {
-		ids[i], states[i], waits[i] = c.id, int16(c.state), c.wait.Microseconds()
+		ids[i], states[i], waits[i] = c.id, c.state, c.wait.Microseconds()
 		if c.failed {
 			failed[i] = 1
 		}
 		uncertain[i], classes[i], errs[i] = c.uncertain, string(c.class), c.err
 	}
-	return []any{s.token.String(), uuidArray(s.delivered), ids, states, waits, failed, uncertain, classes, errs}
+	return []any{
+		s.token.String(), uuidArray(s.delivered), uuidArray(ids), intArray(states), intArray(waits), intArray(failed),
+		boolArray(uncertain), textArray(classes), textArray(errs),
+	}
 }
 
 func (p *postgres) reblock(ctx context.Context, q querier, keys []laneKey) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	lanes, texts := make([]int16, len(keys)), make([]string, len(keys))
+	lanes, texts := make([]int, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
-		lanes[i], texts[i] = int16(k.lane), k.key
+		lanes[i], texts[i] = k.lane, k.key
 	}
-	_, err := q.ExecContext(ctx, p.sql.reblock, lanes, texts)
+	_, err := q.ExecContext(ctx, p.sql.reblock, intArray(lanes), textArray(texts))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -47,7 +48,22 @@ const (
 	liteInsertRow = `(?, ?, ? > ` + liteNow + `, nullif(?, 0), ` + liteNow + `, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`
 )
 
+// liteRows of an INSERT stay below SQLite's bound of 32 766 parameters.
+const liteRows = 1000
+
 func (l *sqlite) insert(ctx context.Context, q querier, rows []newRow) (int64, error) {
+	var stored int64
+	for some := range slices.Chunk(rows, liteRows) {
+		n, err := l.insertSome(ctx, q, some)
+		if err != nil {
+			return 0, err
+		}
+		stored += n
+	}
+	return stored, nil
+}
+
+func (l *sqlite) insertSome(ctx context.Context, q querier, rows []newRow) (int64, error) {
 	text := l.sql.insert + liteInsertRow + strings.Repeat(", "+liteInsertRow, len(rows)-1)
 	args := make([]any, 0, 13*len(rows))
 	for _, r := range rows {
