@@ -67,7 +67,7 @@ func (s *Store) act(ctx context.Context, o order) (int, error) {
 		return 0, fmt.Errorf("%s %d messages: %w", o.verb, len(o.ids), err)
 	}
 	if did.changed > 0 {
-		s.wakers.signal(setOf(did.lanes))
+		s.spread(ctx, newsOf(did.lanes))
 	}
 	return did.changed, nil
 }
@@ -114,12 +114,4 @@ func readActed(rows *sql.Rows, err error) (did acted, _ error) {
 		}
 	}
 	return did, rows.Err()
-}
-
-func setOf(lanes []int) map[int]bool {
-	set := make(map[int]bool, len(lanes))
-	for _, lane := range lanes {
-		set[lane] = true
-	}
-	return set
 }

@@ -21,8 +21,8 @@ type Config struct {
 	MaxPayload int
 	// Headers returns headers to add to every message from its context, such as the trace context. Defaults to none.
 	Headers func(ctx context.Context) []outbox.Header
-	// Control is a pool apart for renewing leases, so that they never wait for a busy one. Defaults to the pool of
-	// the GORM handle.
+	// Control is a pool apart for renewing leases, so that they never wait for a busy one, and for hearing what other
+	// processes commit, which takes one connection past any pooler. Defaults to the pool of the GORM handle.
 	Control *sql.DB
 	// Logger gets what no caller can be told. Defaults to slog.Default().
 	Logger *slog.Logger

@@ -153,7 +153,7 @@ func (t *hookTx) committed() {
 	lanes, fns := t.lanes, t.onCommit
 	t.mu.Unlock()
 	for s, set := range lanes {
-		s.wakers.signal(set)
+		s.committed(news{lanes: set})
 	}
 	for _, fn := range fns {
 		fn()

@@ -39,6 +39,6 @@ func (s *Store) ReleaseLanes(ctx context.Context, session uuid.UUID) error {
 		return fmt.Errorf("release lanes: %w", err)
 	}
 	s.forget(session)
-	s.wakers.signal(map[int]bool{}) // its peers in this process have lanes to take
+	s.spread(ctx, newsOfFreed) // its peers have lanes to take
 	return nil
 }

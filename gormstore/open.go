@@ -21,8 +21,12 @@ type Store struct {
 	names   names
 	dialect dialect
 	log     *slog.Logger
-	wakers  wakers
 	schema  schema
+	id      string // tells this store's announcements from those of others
+
+	wakers   wakers
+	notifier notifier
+	deafness sync.Once // warned of
 
 	mu       sync.Mutex
 	sessions map[uuid.UUID]*session
@@ -60,7 +64,7 @@ func Open(db *gorm.DB, config Config) (*Store, error) {
 	}
 	s := &Store{
 		db: db, pool: h.db, config: config, names: n, dialect: d, log: config.Logger,
-		sessions: map[uuid.UUID]*session{},
+		id: uuid.NewString(), sessions: map[uuid.UUID]*session{},
 	}
 	if s.log == nil {
 		s.log = slog.Default()

@@ -30,6 +30,7 @@ type postgresSQL struct {
 	table, lock, giveBack, take             string
 	raise, drop, prune                      string
 	lockOf, nudge                           string
+	channel, announce                       string
 	acts                                    map[verb]string
 }
 
@@ -38,6 +39,7 @@ func newPostgres(n names) *postgres {
 	claim := func(pick string) string {
 		return r.Replace(replaceAll(replaceAll(pgClaim, "{pick}", pick), "{columns}", pgColumns))
 	}
+	channel := replaceAll(pgChannel, "{literal}", literal(n.table("meta")))
 	act := func(change string) string { return r.Replace(replaceAll(pgAct, "{change}", change)) }
 	return &postgres{names: n, sql: postgresSQL{
 		meta: r.Replace(pgMeta), insert: r.Replace(pgInsert), insertOne: r.Replace(pgInsertOne),
@@ -49,6 +51,7 @@ func newPostgres(n names) *postgres {
 		giveBack: r.Replace(pgGiveBack), take: r.Replace(pgTakeLanes), raise: r.Replace(pgRaiseEpochs),
 		drop: r.Replace(pgDropClaim), prune: r.Replace(pgPrune),
 		lockOf: r.Replace(pgLockLanesOf), nudge: r.Replace(pgNudge),
+		channel: "SELECT " + channel, announce: replaceAll(pgAnnounce, "{channel}", channel),
 		acts: map[verb]string{requeue: act(pgRequeue), discard: act(pgDiscard), skip: act(pgSkip)},
 	}}
 }
@@ -57,7 +60,7 @@ func (*postgres) name() string            { return "postgres" }
 func (*postgres) goose() database.Dialect { return database.DialectPostgres }
 
 func (p *postgres) tableExists(suffix string) string {
-	return fmt.Sprintf("SELECT to_regclass('%s') IS NOT NULL", replaceAll(p.names.table(suffix), "'", "''"))
+	return fmt.Sprintf("SELECT to_regclass(%s) IS NOT NULL", literal(p.names.table(suffix)))
 }
 
 func (p *postgres) makeSchema(ctx context.Context, pool *sql.DB) error {
@@ -120,6 +123,9 @@ func (*postgres) transact(ctx context.Context, pool *sql.DB, fn func(q querier) 
 	}
 	return tx.Commit()
 }
+
+// literal is s as a string in a statement.
+func literal(s string) string { return "'" + replaceAll(s, "'", "''") + "'" }
 
 // hash64 names an advisory lock.
 func hash64(parts ...string) int64 {

@@ -2,32 +2,30 @@ package gormstore
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 )
 
-// wakers are the relays of this process that wait for new messages.
+// wakers are the relays of this process that wait for news, and the listener that they share.
 type wakers struct {
 	mu   sync.Mutex
 	subs map[*waker]bool
+	stop func() // ends the listener and waits for its end
 }
 
-// waker collects lanes until its relay takes them.
+// waker collects news until its relay takes them.
 type waker struct {
-	mu    sync.Mutex
-	lanes map[int]bool
-	all   bool
-	freed bool // a session of this process gave up its lanes
-	kick  chan struct{}
+	mu   sync.Mutex
+	news news
+	kick chan struct{}
 }
 
-// Wake sends the lanes of messages that this process committed through the store's handle, nil for any lane, and an
-// empty list when a session of this process gave up its lanes. What other processes do is found by polling. The
-// channel is closed when ctx ends.
+// Wake sends the lanes of messages that were committed through a store's handle, nil for any lane, and an empty list
+// when a session gave up its lanes. On PostgreSQL it tells of other processes, too: as long as anyone is subscribed,
+// one connection of [Config.Control], or else of the GORM handle's pool, listens. Where that is not possible, a
+// warning says so once, and what other processes do is found by polling. The channel is closed when ctx ends.
 func (s *Store) Wake(ctx context.Context) <-chan []int {
-	w := &waker{lanes: map[int]bool{}, kick: make(chan struct{}, 1)}
-	s.wakers.add(w)
+	w := &waker{kick: make(chan struct{}, 1)}
+	s.wakers.add(w, func() func() { return inBackground(ctx, s.listen) })
 	out := make(chan []int)
 	go func() {
 		defer close(out)
@@ -44,69 +42,73 @@ func (w *waker) run(ctx context.Context, out chan<- []int) {
 			return
 		case <-w.kick:
 		}
-		for _, news := range w.take() {
+		for _, lanes := range w.take() {
 			select {
 			case <-ctx.Done():
 				return
-			case out <- news:
+			case out <- lanes:
 			}
 		}
 	}
 }
 
-// add notes lanes, nil for any and an empty set for lanes given up, and never blocks.
-func (w *waker) add(lanes map[int]bool) {
+// add never blocks.
+func (w *waker) add(n news) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = w.all || lanes == nil
-	w.freed = w.freed || lanes != nil && len(lanes) == 0
-	for lane := range lanes {
-		w.lanes[lane] = true
-	}
+	w.news.add(n)
 	select {
 	case w.kick <- struct{}{}:
 	default:
 	}
 }
 
-// take returns what was noted since, each in the form that outbox.Waker sends.
 func (w *waker) take() [][]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var news [][]int
-	switch {
-	case w.all:
-		news = append(news, nil)
-	case len(w.lanes) > 0:
-		news = append(news, slices.Sorted(maps.Keys(w.lanes)))
-	}
-	if w.freed {
-		news = append(news, []int{})
-	}
-	w.all, w.freed = false, false
-	clear(w.lanes)
-	return news
+	n := w.news
+	w.news = news{}
+	return n.lists()
 }
 
-func (ws *wakers) add(w *waker) {
+// add starts the listener with the first subscriber.
+func (ws *wakers) add(w *waker, listen func() (stop func())) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if ws.subs == nil {
+	if len(ws.subs) == 0 {
 		ws.subs = map[*waker]bool{}
+		ws.stop = listen()
 	}
 	ws.subs[w] = true
 }
 
+// remove ends the listener with the last subscriber.
 func (ws *wakers) remove(w *waker) {
 	ws.mu.Lock()
-	defer ws.mu.Unlock()
 	delete(ws.subs, w)
+	stop := func() {}
+	if len(ws.subs) == 0 {
+		stop = ws.stop
+	}
+	ws.mu.Unlock()
+	stop() // without the lock, which the listener takes
 }
 
-func (ws *wakers) signal(lanes map[int]bool) {
+func (ws *wakers) signal(n news) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	for w := range ws.subs {
-		w.add(lanes)
+		w.add(n)
 	}
+}
+
+// inBackground runs fn beside its caller, and returns what ends it and waits for that.
+func inBackground(ctx context.Context, fn func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn(ctx)
+	}()
+	return func() { cancel(); <-done }
 }
