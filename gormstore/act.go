@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/postroom/postroom/internal/operator"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -52,7 +51,7 @@ func (s *Store) Skip(ctx context.Context, act outbox.Act, ids ...uuid.UUID) (int
 }
 
 func (s *Store) act(ctx context.Context, o order) (int, error) {
-	if err := operator.Check(o.Act); err != nil {
+	if err := o.Check(); err != nil {
 		return 0, err
 	}
 	if _, err := s.schema.lanes(ctx, s.dialect, s.pool, s.log); err != nil || len(o.ids) == 0 {

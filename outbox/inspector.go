@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -22,10 +23,22 @@ type Inspector interface {
 	Skip(ctx context.Context, act Act, ids ...uuid.UUID) (int, error)
 }
 
-// Act says who acts and why. Both are required, at most 255 bytes of text each, or a [*FieldError] is returned.
+// Act says who acts and why. Both are required, at most 255 bytes of text each.
 type Act struct {
 	By     string
 	Reason string
+}
+
+// Check returns a [*FieldError] that names what is wrong with a. It is for authors of stores: every Inspector asks it
+// before it changes anything.
+func (a Act) Check() error {
+	switch {
+	case a.By == "":
+		return &FieldError{Field: "By", Code: CodeMissing, Hint: "say who acts"}
+	case a.Reason == "":
+		return &FieldError{Field: "Reason", Code: CodeMissing, Hint: "say why"}
+	}
+	return cmp.Or(checkText("By", a.By, MaxName), checkText("Reason", a.Reason, MaxName))
 }
 
 // Status is where a stored message stands, in the words that operators see.

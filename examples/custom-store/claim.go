@@ -77,7 +77,7 @@ func (p *picker) lane(s *Store, row Row, l lane, n int) {
 			blocked[m.Key] = true
 		}
 		switch {
-		case held && m.State != scheduled, claimed[m.Number], m.State == parked, m.State == skipped:
+		case held, claimed[m.Number], m.State == parked, m.State == skipped:
 		case m.Due.After(s.table.Now()):
 		case m.State == suspect:
 			p.suspects = true

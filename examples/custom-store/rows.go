@@ -50,7 +50,7 @@ type state int
 
 const (
 	ready     state = iota
-	scheduled       // waits for its time; neither holds its key nor is held
+	scheduled       // waits for its time, and holds nothing until then; once due, it is held like any other
 	retrying        // waits for its time and holds its key
 	suspect         // was in a recovered claim: claimed alone, and holds its key
 	parked          // set aside, holds its key

@@ -42,6 +42,7 @@ var storeClaim = []Mutant{
 	{"the first message has to fit", memClaim, "len(picked) > 0 && bytes > r.Bytes", "bytes > r.Bytes", storeTest + "claim/stops_at_its_bytes_but_always_takes_the_first"},
 	{"a key has no bound", memClaim, "perKey[d.Key]++", "", storeTest + "claim/bounds_the_messages_of_one_key"},
 	{"a lane is read that was not asked for", memClaim, "if own := &s.lanes[l.Lane]; own.owner == r.Session && own.epoch == l.Epoch && room > 0 {", "if own := &s.lanes[(l.Lane+1)%len(s.lanes)]; own.owner == r.Session && room > 0 {", storeTest + "claim/reads_only_the_lanes_that_were_asked_for"},
+	{"a claimed message holds nothing", memClaim, "if r.state.blocks() || r.claimed {", "if r.state.blocks() {", storeTest + "claim/leaves_the_later_messages_of_its_keys_to_nobody"},
 	{"the schedule is ignored", memClaim, ", r.due.After(now):", ":", storeTest + "claim/waits_for_the_time_of_a_scheduled_message"},
 	{"void counts an attempt", memClaim, "s.messages[id].claimed = false", "s.messages[id].claimed = false; s.messages[id].attempts++", storeTest + "claim/undone_leaves_no_trace"},
 	{"void changes no epoch", memClaim, "s.move(l.Lane, r.Session)", "_ = l", storeTest + "claim/undone_before_it_ran_cannot_come_to_exist"},
@@ -53,7 +54,8 @@ var storeOrder = []Mutant{
 	{"a parked message holds nothing", memStore, " || s == parked }", " }", storeTest + "order/holds_a_key_behind_a_parked_message"},
 	{"a skipped message holds its key", memSettle, "r.state = skipped", "r.state = parked", storeTest + "order/lets_a_key_go_on_past_a_message_that_was_set_aside"},
 	{"a retried message goes to the end", memSettle, "r.state, r.due = retrying,", "s.lanes[r.lane].remove(r); s.seq++; r.seq = s.seq; s.lanes[r.lane].add(r); r.state, r.due = retrying,", storeTest + "order/resumes_in_order_after_a_retry"},
-	{"the first due of a key comes first", memClaim, "case held && r.state != scheduled, ", "case held && r.state != scheduled && r.state != retrying, ", storeTest + "order/retries_messages_of_a_key_in_their_order"},
+	{"the first due of a key comes first", memClaim, "case held, ", "case held && r.state != retrying, ", storeTest + "order/retries_messages_of_a_key_in_their_order"},
+	{"a scheduled message is never held", memClaim, "case held, ", "case held && r.state != scheduled, ", storeTest + "order/holds_a_scheduled_message_that_is_due"},
 	{"a released message goes to the end", memSettle, "r.claimed = false", "r.claimed = false; s.lanes[r.lane].remove(r); s.seq += 2; r.seq = s.seq + 1; s.lanes[r.lane].add(r)", storeTest + "order/takes_up_a_released_message_before_later_ones"},
 	{"a low number that commits late is passed over", memEnqueue, "s.lanes[r.lane].add(r)", "if r.seq >= s.seq-1 { s.lanes[r.lane].add(r) }", storeTest + "order/finds_a_message_that_committed_after_later_ones"},
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/postroom/postroom/internal/operator"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -53,7 +52,7 @@ func isSetAside(st state) bool { return st == parked || st == skipped }
 func (s *Store) act(
 	act outbox.Act, verb string, ids []uuid.UUID, allowed func(state) bool, do func(*row),
 ) (int, error) {
-	if err := operator.Check(act); err != nil {
+	if err := act.Check(); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()

@@ -57,7 +57,7 @@ func (l *lane) due(due, suspects []*row, limit int, now time.Time) (_, _ []*row)
 			blocked[r.Key] = true
 		}
 		switch {
-		case held && r.state != scheduled, r.claimed, r.state == parked, r.state == skipped, r.due.After(now):
+		case held, r.claimed, r.state == parked, r.state == skipped, r.due.After(now):
 		case r.state == suspect:
 			suspects = append(suspects, r)
 		default:

@@ -19,6 +19,19 @@ var claimCases = []Case{
 		},
 	},
 	{
+		Name:     "claim/leaves_the_later_messages_of_its_keys_to_nobody",
+		Contract: "While a claim is open, no other one gets a later message of its keys.",
+		Check: func(f *Fixture) {
+			a := f.join(long)
+			f.putAll("a", "1")
+			c := a.claim()
+			f.putAll("a", "2")
+			f.want("second claim", payloads(a.claim(func(r *outbox.ClaimRequest) { r.Worker = 1 })), []string(nil))
+			a.settle(c, delivered)
+			f.want("claimed after the settle", payloads(a.claim()), []string{"2"})
+		},
+	},
+	{
 		Name:     "claim/stops_at_its_limit_and_goes_on_from_there",
 		Contract: "A claim holds at most Limit messages, the oldest ones; the next claim has those that follow.",
 		Check: func(f *Fixture) {

@@ -69,6 +69,24 @@ var orderCases = []Case{
 		},
 	},
 	{
+		Name:     "order/holds_a_scheduled_message_that_is_due",
+		Contract: "A scheduled message joins the order of its key when it is due: from then on it is held like any other.",
+		Check: func(f *Fixture) {
+			a := f.join(long)
+			f.putAll("a", "1")
+			a.settle(a.claim(), failed(outbox.ParkKey, 0))
+			held, free := message("a", "held"), message("b", "free")
+			held.AvailableAt = time.Now().Add(time.Second)
+			free.AvailableAt = held.AvailableAt // and due no sooner
+			f.put(held)
+			f.put(free)
+			c := a.claimSome()
+			f.want("claimed when both are due", payloads(c), []string{"free"})
+			a.settle(c, delivered)
+			f.want("claimed later", payloads(a.claim()), []string(nil))
+		},
+	},
+	{
 		Name:     "order/takes_up_a_released_message_before_later_ones",
 		Contract: "A released message is claimed again before anything later of its key.",
 		Check: func(f *Fixture) {
