@@ -41,6 +41,7 @@ var (
 	_ outbox.LaneReleaser = (*Store)(nil)
 	_ outbox.Waker        = (*Store)(nil)
 	_ outbox.Inspector    = (*Store)(nil)
+	_ outbox.Backlogger   = (*Store)(nil)
 )
 
 // Open makes a store on db, the handle that gorm.Open returned, and installs the commit hook under it. It does no

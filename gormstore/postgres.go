@@ -30,7 +30,7 @@ type postgresSQL struct {
 	table, lock, giveBack, take             string
 	raise, drop, prune                      string
 	lockOf, nudge                           string
-	channel, announce                       string
+	channel, announce, backlog              string
 	acts                                    map[verb]string
 }
 
@@ -52,7 +52,8 @@ func newPostgres(n names) *postgres {
 		drop: r.Replace(pgDropClaim), prune: r.Replace(pgPrune),
 		lockOf: r.Replace(pgLockLanesOf), nudge: r.Replace(pgNudge),
 		channel: "SELECT " + channel, announce: replaceAll(pgAnnounce, "{channel}", channel),
-		acts: map[verb]string{requeue: act(pgRequeue), discard: act(pgDiscard), skip: act(pgSkip)},
+		backlog: r.Replace(pgBacklogText()),
+		acts:    map[verb]string{requeue: act(pgRequeue), discard: act(pgDiscard), skip: act(pgSkip)},
 	}}
 }
 

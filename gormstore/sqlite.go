@@ -32,7 +32,7 @@ type sqliteSQL struct {
 	join, renew, bury, stop, freeLanes           string
 	claimed, dropClaims, fold                    string
 	table, giveBack, take, raise, prune          string
-	nudge                                        string
+	nudge, backlog                               string
 	audits, acts                                 map[verb]string
 }
 
@@ -51,6 +51,7 @@ func newSQLite(n names) *sqlite {
 		freeLanes: render(liteFreeLanes), claimed: render(liteClaimed), dropClaims: render(liteDropClaims),
 		fold: render(liteFold), table: render(liteTable), giveBack: render(liteGiveBack), take: render(liteTakeLanes),
 		raise: render(liteRaiseEpochs), prune: render(litePrune), nudge: render(liteNudge),
+		backlog: render(liteBacklogText()),
 		audits: map[verb]string{
 			requeue: render(liteAudit + liteAside), discard: render(liteAudit + liteAside), skip: render(liteAudit + liteHolds),
 		},

@@ -25,26 +25,33 @@ func (s *Store) Find(_ context.Context, f outbox.Filter, after int64, limit int)
 
 // show adds the records of the lane that match.
 func (l *lane) show(found []outbox.Record, f outbox.Filter, after int64, now time.Time) []outbox.Record {
-	blocked := make(map[string]bool)
-	for _, r := range l.rows {
-		status := r.status(now, blocked[r.Key])
-		if r.Key != "" && r.state.blocks() {
-			blocked[r.Key] = true
-		}
+	l.eachStatus(now, nil, func(r *row, status outbox.Status) {
 		if r.seq > after && r.matches(f, status, now) {
 			found = append(found, r.toRecord(status, now))
 		}
-	}
+	})
 	return found
 }
 
-func (r *row) status(now time.Time, held bool) outbox.Status {
+// eachStatus tells the status of each message, by number; the claims of those in free do not count.
+func (l *lane) eachStatus(now time.Time, free map[*row]bool, do func(*row, outbox.Status)) {
+	blocked := make(map[string]bool)
+	for _, r := range l.rows {
+		status := r.status(now, r.claimed && !free[r], blocked[r.Key])
+		if r.Key != "" && r.state.blocks() {
+			blocked[r.Key] = true
+		}
+		do(r, status)
+	}
+}
+
+func (r *row) status(now time.Time, claimed, held bool) outbox.Status {
 	switch {
 	case r.state == parked:
 		return outbox.StatusParked
 	case r.state == skipped:
 		return outbox.StatusSkipped
-	case r.claimed:
+	case claimed:
 		return outbox.StatusInFlight
 	case r.state == retrying:
 		return outbox.StatusRetrying

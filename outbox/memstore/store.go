@@ -42,6 +42,7 @@ var (
 	_ outbox.LaneReleaser = (*Store)(nil)
 	_ outbox.Waker        = (*Store)(nil)
 	_ outbox.Inspector    = (*Store)(nil)
+	_ outbox.Backlogger   = (*Store)(nil)
 )
 
 // New returns an empty store.

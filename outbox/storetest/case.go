@@ -43,5 +43,5 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 // Cases returns all behaviours.
 func Cases() []Case {
 	return slices.Concat(enqueueCases, laneCases, claimCases, orderCases, settleCases, recoveryCases, wakeCases,
-		actCases, findCases)
+		actCases, findCases, backlogCases)
 }

@@ -1,0 +1,78 @@
+package gormstore_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"github.com/postroom/postroom/gormstore"
+)
+
+// plan is a node of what EXPLAIN says.
+type plan struct {
+	Node     string  `json:"Node Type"`
+	Relation string  `json:"Relation Name"`
+	Rows     float64 `json:"Actual Rows"`
+	Removed  float64 `json:"Rows Removed by Filter"`
+	Loops    float64 `json:"Actual Loops"`
+	Plans    []plan
+}
+
+// explain runs a statement and returns its plan.
+func (f *fixture) explain(text string, args ...any) plan {
+	f.Helper()
+	pool, err := f.db.DB()
+	if err != nil {
+		f.Fatal(err)
+	}
+	var out string
+	row := pool.QueryRowContext(f.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+text, args...)
+	if err := row.Scan(&out); err != nil {
+		f.Fatal(err)
+	}
+	var plans []struct{ Plan plan }
+	if err := json.Unmarshal([]byte(out), &plans); err != nil {
+		f.Fatal(err)
+	}
+	return plans[0].Plan
+}
+
+// read returns how many rows of a table the plan looked at, and whether it read all of it.
+func (p plan) read(table string) (rows int, all bool) {
+	if p.Relation == table {
+		rows = int((p.Rows + p.Removed) * p.Loops)
+		all = strings.HasPrefix(p.Node, "Seq Scan")
+	}
+	for _, child := range p.Plans {
+		n, every := child.read(table)
+		rows, all = rows+n, all || every
+	}
+	return rows, all
+}
+
+// wantRead holds a plan to reading no more than most messages, by an index.
+func (f *fixture) wantRead(p plan, most int) {
+	f.Helper()
+	rows, all := p.read("outbox_messages")
+	if all || rows > most {
+		f.Errorf("read %d messages, all of them: %v; want at most %d, by an index", rows, all, most)
+	}
+}
+
+// TestExplain looks at what statements read of a large table.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, openPostgres(t, gorm.Config{}), 64, gormstore.Config{})
+	f.burst(200_000)
+	exec(t, f.db, `UPDATE outbox_messages SET state = 3 WHERE seq % 1000 = 0`)
+	exec(t, f.db, "ANALYZE outbox_messages")
+	t.Run("Backlog_stops_at_its_cap", func(t *testing.T) {
+		f.wantRead(f.explain(f.store.BacklogSQL(), 1000, 64_000), 64_000+200)
+		b, err := f.store.Backlog(t.Context())
+		if err != nil || !b.Capped {
+			t.Errorf("got %+v, %v; want a backlog that says it is capped", b, err)
+		}
+	})
+}

@@ -1,0 +1,4 @@
+package gormstore
+
+// BacklogSQL is the statement of Backlog, for tests that look at its plan.
+func (s *Store) BacklogSQL() string { return s.dialect.(*postgres).sql.backlog }
