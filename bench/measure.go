@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
+	"github.com/postroom/postroom/bench/internal/cpu"
 	"github.com/postroom/postroom/bench/internal/load"
 	"github.com/postroom/postroom/bench/internal/results"
 	"github.com/postroom/postroom/bench/internal/servers"
@@ -67,12 +69,34 @@ func (r *benchRun) drain(
 	}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
+	meter := r.meter(spec.Broker)
+	before := meter.Seconds()
 	broken := s.Drain(limited)
+	sample.CPU = perMessage(meter.Since(before), sample.Workload.Messages)
 	if err := errors.Join(ctx.Err(), stop()); err != nil {
 		return err
 	}
 	fillIn(sample, site, broken)
 	return nil
+}
+
+// meter watches the database, and the broker if there is one.
+func (r *benchRun) meter(broker servers.Kind) cpu.Meter {
+	at := map[string]string{"database": r.at.Postgres}
+	switch broker {
+	case servers.Kafka:
+		at["broker"] = r.at.Kafka[0]
+	case servers.RabbitMQ:
+		at["broker"] = r.at.AMQP
+	}
+	return cpu.NewMeter(at)
+}
+
+func perMessage(seconds map[string]float64, messages int) map[string]float64 {
+	for part, s := range seconds {
+		seconds[part] = math.Round(s*1e8/float64(messages)) / 100
+	}
+	return seconds
 }
 
 func fillIn(sample *results.Sample, site subject.Site, broken error) {

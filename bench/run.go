@@ -102,8 +102,8 @@ func turn(specs []subject.Spec, repeat int) []subject.Spec {
 }
 
 func line(s results.Sample) string {
-	text := fmt.Sprintf("%2d  %-18s %6d messages in %7.3f s  %9.0f msg/s  load %.1f  %s",
-		s.Repeat, s.Subject, s.Workload.Messages, s.Seconds, s.Rate, s.Load, s.Arrived)
+	text := fmt.Sprintf("%2d  %-18s %6d messages in %7.3f s  %9.0f msg/s  load %.1f  %s  cpu µs/msg %v",
+		s.Repeat, s.Subject, s.Workload.Messages, s.Seconds, s.Rate, s.Load, s.Arrived, s.CPU)
 	if s.Error != "" {
 		text += "  FAILED: " + s.Error
 	}

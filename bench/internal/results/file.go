@@ -44,6 +44,8 @@ type Sample struct {
 	Load    float64      `json:"load"`   // of the machine before it, as processes that want to run
 	Arrived load.Verdict `json:"arrived"`
 	Error   string       `json:"error,omitempty"`
+	// CPU is the processor time of each process involved, in microseconds a message.
+	CPU map[string]float64 `json:"cpu_us,omitempty"`
 }
 
 // Summary is what the samples of a cell come to. Its rates leave out samples with an error.
@@ -53,6 +55,8 @@ type Summary struct {
 	Steady  stats.Summary `json:"steady"`
 	Arrived load.Verdict  `json:"arrived"` // of all samples together
 	Errors  []string      `json:"errors,omitempty"`
+	// CPU is the median processor time of each process involved, in microseconds a message.
+	CPU map[string]float64 `json:"cpu_us,omitempty"`
 }
 
 // Sound reports whether everything arrived, in order, in every sample.
@@ -89,6 +93,7 @@ func (f *File) Summarize() {
 func summarize(c Cell, samples []Sample) Summary {
 	s := Summary{Cell: c}
 	var rates, steady []float64
+	used := map[string][]float64{}
 	for _, one := range samples {
 		s.Arrived = s.Arrived.Add(one.Arrived)
 		if one.Error != "" {
@@ -96,8 +101,17 @@ func summarize(c Cell, samples []Sample) Summary {
 			continue
 		}
 		rates, steady = append(rates, one.Rate), append(steady, one.Steady)
+		for part, us := range one.CPU {
+			used[part] = append(used[part], us)
+		}
 	}
 	s.Rate, s.Steady = stats.Of(rates), stats.Of(steady)
+	for part, us := range used {
+		if s.CPU == nil {
+			s.CPU = map[string]float64{}
+		}
+		s.CPU[part] = stats.Of(us).Median
+	}
 	return s
 }
 
