@@ -46,10 +46,10 @@ type claimQuery struct {
 // storedRow is a row as a claim reads it.
 type storedRow struct {
 	outbox.Claimed
-	ord    int
-	seq    int64
-	state  state
-	broken error // its headers cannot be read
+	handle
+	message outbox.Message
+	ord     int
+	broken  error // its headers cannot be read
 }
 
 // claimAnswer is what a claim statement returned.
@@ -111,7 +111,7 @@ func newClaim(r outbox.ClaimRequest, a claimAnswer) outbox.Claim {
 	slices.SortFunc(a.rows, func(a, b *storedRow) int { return cmp.Compare(a.seq, b.seq) })
 	for _, row := range a.rows {
 		row.Suspect = row.state == suspect
-		row.Handle = &handle{seq: row.seq, state: row.state}
+		row.Handle = &row.handle
 		c.Messages = append(c.Messages, &row.Claimed)
 	}
 	return c

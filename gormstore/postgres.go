@@ -18,6 +18,7 @@ type postgres struct {
 	names names
 	plans replanner
 	pin   atomic.Bool // the database's default isolation is not READ COMMITTED
+	wire  wire
 	sql   postgresSQL
 }
 

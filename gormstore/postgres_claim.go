@@ -160,14 +160,21 @@ const pgPickSuspect = `pick AS MATERIALIZED (
 )`
 
 func (p *postgres) claim(ctx context.Context, pool *sql.DB, q claimQuery) (answer claimAnswer, err error) {
+	text, args := p.claimStatement(q)
+	defer p.plans.took(time.Now())
+	if !p.pin.Load() {
+		if answer, err = p.claimOnWire(ctx, pool, text, args); !errors.Is(err, errScan) {
+			return answer, err
+		}
+	}
 	err = p.once(ctx, pool, func(db querier) error {
-		answer, err = p.claimIn(ctx, db, q)
+		answer, err = scanClaim(ctx, db, text, args)
 		return err
 	})
 	return answer, err
 }
 
-func (p *postgres) claimIn(ctx context.Context, db querier, q claimQuery) (claimAnswer, error) {
+func (p *postgres) claimStatement(q claimQuery) (string, []any) {
 	text, args := p.sql.claim, p.claimArgs(q)
 	switch {
 	case q.Suspect:
@@ -175,8 +182,11 @@ func (p *postgres) claimIn(ctx context.Context, db querier, q claimQuery) (claim
 	case q.PerKey > 0:
 		text, args = p.sql.claimPerKey, append(args, q.PerKey)
 	}
-	defer p.plans.took(time.Now())
-	rows, err := db.QueryContext(ctx, p.plans.text(text), args...)
+	return p.plans.text(text), args
+}
+
+func scanClaim(ctx context.Context, db querier, text string, args []any) (claimAnswer, error) {
+	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return claimAnswer{}, err
 	}
@@ -214,6 +224,8 @@ func (p *postgres) claimArgs(q claimQuery) []any {
 	}
 }
 
+var errNoHeader = errors.New("the claim's header is not its first row")
+
 // readHeader reads the first row, see pgClaim.
 func readHeader(rows *sql.Rows) (claimAnswer, error) {
 	var ord, low sql.NullInt64
@@ -226,7 +238,7 @@ func readHeader(rows *sql.Rows) (claimAnswer, error) {
 		return claimAnswer{}, fmt.Errorf("read the claim's header: %w", err)
 	}
 	if ord.Valid {
-		return claimAnswer{}, errors.New("the claim's header is not its first row")
+		return claimAnswer{}, errNoHeader
 	}
 	a := claimAnswer{snapshot: snapshot.String, suspects: suspects > 0, cut: cut > 0}
 	if low.Valid {

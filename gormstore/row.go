@@ -3,14 +3,13 @@ package gormstore
 import (
 	"database/sql"
 	"fmt"
-
-	"github.com/postroom/postroom/outbox"
 )
 
 // readRow reads one claimed message. Headers that cannot be read make it broken, not the claim.
 func readRow(rows *sql.Rows) (*storedRow, error) {
-	m := &outbox.Message{}
-	r := &storedRow{Claimed: outbox.Claimed{Message: m}}
+	r := &storedRow{}
+	m := &r.message
+	r.Message = m
 	var key sql.NullString
 	var available sql.NullTime
 	var headers sql.RawBytes
