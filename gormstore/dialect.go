@@ -29,6 +29,7 @@ type dialect interface {
 	claimer
 	steward
 	inspector
+	rememberer
 }
 
 // migrator makes and checks the tables.
@@ -82,6 +83,12 @@ type inspector interface {
 	lockLanesOf(ctx context.Context, q querier, ids []uuid.UUID) ([]int, error)
 	act(ctx context.Context, q querier, o order) (acted, error) // in the lanes that are locked
 	nudge(ctx context.Context, q querier, lanes []int) error
+}
+
+// rememberer keeps what must not be done twice.
+type rememberer interface {
+	keySQL() keySQL
+	once(ctx context.Context, pool *sql.DB, fn func(q querier) error) error // one statement, committed by itself
 }
 
 // laneKey names an ordering key in its lane.

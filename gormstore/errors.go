@@ -23,6 +23,9 @@ var (
 	// ErrLanes: the number of lanes differs from the one that the first migration recorded. It is fixed for good,
 	// because the lane of every stored message was computed with it.
 	ErrLanes = errors.New("gormstore: the number of lanes is fixed by the first migration")
+	// ErrInsideTransaction: an idempotency key is reserved before the transaction begins: mount
+	// middleware.Idempotency outside middleware.Transaction.
+	ErrInsideTransaction = errors.New("gormstore: an idempotency key cannot be reserved inside a transaction")
 	// ErrNoHook: the transaction was not begun through the handle that the store was opened on, so its commit
 	// cannot be seen.
 	ErrNoHook = errors.New("gormstore: this transaction was begun past the commit hook")

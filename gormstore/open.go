@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/postroom/postroom/middleware/idempotency"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -26,7 +28,8 @@ type Store struct {
 
 	wakers   wakers
 	notifier notifier
-	deafness sync.Once // warned of
+	deafness sync.Once     // warned of
+	keys     atomic.Uint64 // idempotency keys taken, for sweeps
 
 	mu       sync.Mutex
 	sessions map[uuid.UUID]*session
@@ -42,6 +45,7 @@ var (
 	_ outbox.Waker        = (*Store)(nil)
 	_ outbox.Inspector    = (*Store)(nil)
 	_ outbox.Backlogger   = (*Store)(nil)
+	_ idempotency.Store   = (*Store)(nil)
 )
 
 // Open makes a store on db, the handle that gorm.Open returned, and installs the commit hook under it. It does no

@@ -32,6 +32,7 @@ type postgresSQL struct {
 	raise, drop, prune                      string
 	lockOf, nudge                           string
 	channel, announce, backlog              string
+	keys                                    keySQL
 	acts                                    map[verb]string
 }
 
@@ -54,6 +55,7 @@ func newPostgres(n names) *postgres {
 		lockOf: r.Replace(pgLockLanesOf), nudge: r.Replace(pgNudge),
 		channel: "SELECT " + channel, announce: replaceAll(pgAnnounce, "{channel}", channel),
 		backlog: r.Replace(pgBacklogText()),
+		keys:    renderKeys(r.Replace, keySQL{pgFindKey, pgTakeKey, pgCompleteKey, pgReleaseKey, pgPurgeKeys}),
 		acts:    map[verb]string{requeue: act(pgRequeue), discard: act(pgDiscard), skip: act(pgSkip)},
 	}}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // schemaVersion is the version of the tables that this package's statements are written for.
-const schemaVersion = 2
+const schemaVersion = 4
 
 // meta is what the migration recorded.
 type meta struct {

@@ -33,6 +33,7 @@ type sqliteSQL struct {
 	claimed, dropClaims, fold                    string
 	table, giveBack, take, raise, prune          string
 	nudge, backlog                               string
+	keys                                         keySQL
 	audits, acts                                 map[verb]string
 }
 
@@ -52,6 +53,7 @@ func newSQLite(n names) *sqlite {
 		fold: render(liteFold), table: render(liteTable), giveBack: render(liteGiveBack), take: render(liteTakeLanes),
 		raise: render(liteRaiseEpochs), prune: render(litePrune), nudge: render(liteNudge),
 		backlog: render(liteBacklogText()),
+		keys:    renderKeys(render, keySQL{liteFindKey, liteTakeKey, liteCompleteKey, liteReleaseKey, litePurgeKeys}),
 		audits: map[verb]string{
 			requeue: render(liteAudit + liteAside), discard: render(liteAudit + liteAside), skip: render(liteAudit + liteHolds),
 		},

@@ -28,6 +28,6 @@
 // status that it chose, so that the rest can be streamed.
 //
 // An idempotency key covers what the transaction holds: a call of another service that the handler makes before a
-// rollback is made again by the next try. After its answer's time a key is free, and a request that uses it runs; its
-// messages have the ids that they had, so never give a key to something else.
+// rollback is made again by the next try. After its answer's time a key is free, and a request that uses it runs; when
+// it is the same request, its messages have the ids that they had.
 package middleware

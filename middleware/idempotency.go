@@ -64,8 +64,8 @@ type IdempotencyConfig struct {
 //
 // The key is reserved before the handler runs. A try beside a running one is refused with 409 and Retry-After, one that
 // differs in path, query or body with 422, and a malformed key with 400. What rolls back frees the key, and so do 401,
-// 403, 429 and every status from 500, which are never kept. Messages get ids that follow from the key, so that a
-// request that runs again cannot make new ones.
+// 403, 429 and every status from 500, which are never kept. Messages get ids that follow from key and request,
+// so that a request that runs again cannot make new ones.
 //
 // An answer below 400 to a request with a key that did not run in a [Transaction] of the same database is replaced
 // by a 500, because nothing would keep the request from running again.
@@ -139,7 +139,7 @@ func (c IdempotencyConfig) serve(
 		c.refuse(w, r, err)
 		return
 	}
-	own := &run{store: store, config: c, owner: uuid.New(), key: idempotency.Key{
+	own := &run{store: store, config: c, owner: uuid.New(), fingerprint: digest, key: idempotency.Key{
 		Principal: c.Principal(r), Method: r.Method, Route: c.Route(r), Value: key,
 	}}
 	record, err := store.Reserve(r.Context(), idempotency.Reservation{
@@ -164,7 +164,7 @@ func (c IdempotencyConfig) serve(
 // serve runs the request, whose key is now its own, and frees the key unless the answer was recorded.
 func (r *run) serve(next http.Handler, w http.ResponseWriter, req *http.Request) {
 	ctx := context.WithValue(req.Context(), runKey{}, r)
-	ctx = outbox.WithIDs(ctx, r.key.MessageIDs())
+	ctx = outbox.WithIDs(ctx, r.key.MessageIDs(r.fingerprint))
 	defer r.release(ctx) // also after a panic
 	g := newGuard(w, req, r)
 	next.ServeHTTP(g, req.WithContext(ctx))

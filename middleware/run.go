@@ -21,6 +21,8 @@ type run struct {
 	key    idempotency.Key
 	owner  uuid.UUID
 
+	fingerprint idempotency.Fingerprint
+
 	decided  atomic.Bool // a transaction has ended as the answer told it to
 	recorded atomic.Bool // it has committed the answer
 	pending  bool        // the open transaction holds the answer

@@ -7,7 +7,7 @@
 //	GET  /shipments/{order_id} 404 until the event has come the whole way, then the event's id
 //	GET  /healthz              whether the database answers
 //
-// An order is
+// An order that is sent again with its Idempotency-Key gets the same answer and makes no second event. An order is
 //
 //	{"customer":"c-1","items":[{"sku":"book","quantity":2,"unit_price_cents":1999}]}
 //

@@ -25,7 +25,8 @@ const (
 	healthTimeout = 2 * time.Second
 )
 
-// newHandler routes the shop's requests. Those that write run in one transaction each, and are answered after it.
+// newHandler routes the shop's requests. Those that write run in one transaction each, and are answered after it;
+// with an Idempotency-Key they run once, however often they are sent.
 func newHandler(db *gorm.DB, store *gormstore.Store, c config) http.Handler {
 	o, s := orders{db: db, store: store, topic: c.topic}, shipping{db}
 	r := chi.NewRouter()
@@ -36,7 +37,9 @@ func newHandler(db *gorm.DB, store *gormstore.Store, c config) http.Handler {
 	}))
 	r.Get("/healthz", handle(health(db)))
 	r.Group(func(r chi.Router) {
-		r.Use(middleware.Transaction(store, middleware.TransactionConfig{}))
+		r.Use(
+			middleware.Idempotency(store, middleware.IdempotencyConfig{MaxBody: maxBody}),
+			middleware.Transaction(store, middleware.TransactionConfig{}))
 		r.Post("/orders", handle(o.place))
 	})
 	r.Get("/orders/{id}", handle(o.get))

@@ -18,7 +18,12 @@ import (
 // newShop is the HTTP side of the shop on a SQLite file, without relay and consumer.
 func newShop(t *testing.T) (string, *gorm.DB) {
 	t.Helper()
-	c := config{databaseURL: "sqlite:" + filepath.Join(t.TempDir(), "orders.db"), topic: "orders", api: true}
+	return newShopOn(t, "sqlite:"+filepath.Join(t.TempDir(), "orders.db"))
+}
+
+func newShopOn(t *testing.T, url string) (string, *gorm.DB) {
+	t.Helper()
+	c := config{databaseURL: url, topic: "orders", api: true}
 	db, err := openDatabase(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

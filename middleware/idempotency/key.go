@@ -34,10 +34,13 @@ var namespace = uuid.UUID{
 	0x3d, 0x0c, 0x5f, 0x6e, 0x9a, 0x41, 0x4b, 0x7d, 0x8e, 0x52, 0x1f, 0xa7, 0xc4, 0x60, 0xb9, 0x13,
 }
 
-// MessageIDs returns a function for outbox.WithIDs: the nth call gives the UUIDv5 of the key and n, so that a request
-// that runs again gives its messages the ids that they had. It may be called at the same time.
-func (k Key) MessageIDs() func() uuid.UUID {
-	base, ordinal := k.encode(), new(atomic.Uint64)
+// MessageIDs returns a function for outbox.WithIDs: the nth call gives the UUIDv5 of key, fingerprint and n, so that a
+// request that runs again gives its messages the ids that they had. It may be called at the same time.
+//
+// The fingerprint is in it for the client that uses its key for another request once the first answer has been
+// forgotten: with the ids of the first one, consumers would drop the second one's messages as repeats.
+func (k Key) MessageIDs(f Fingerprint) func() uuid.UUID {
+	base, ordinal := append(k.encode(), f[:]...), new(atomic.Uint64)
 	return func() uuid.UUID {
 		name := binary.BigEndian.AppendUint64(base[:len(base):len(base)], ordinal.Add(1)-1)
 		return uuid.NewSHA1(namespace, name)

@@ -17,7 +17,8 @@ func TestKey(t *testing.T) {
 	t.Run("gives_the_same_message_ids_each_time", func(t *testing.T) {
 		t.Parallel()
 		key := idempotency.Key{Principal: "p", Method: "POST", Route: "/orders", Value: "k"}
-		first, second := key.MessageIDs(), key.MessageIDs()
+		same := idempotency.Fingerprint{1}
+		first, second := key.MessageIDs(same), key.MessageIDs(same)
 		seen := map[uuid.UUID]bool{}
 		for range 3 {
 			id := first()
@@ -28,11 +29,19 @@ func TestKey(t *testing.T) {
 		}
 	})
 
+	t.Run("gives_another_request_under_the_same_key_other_message_ids", func(t *testing.T) {
+		t.Parallel()
+		key := idempotency.Key{Value: "k"}
+		if key.MessageIDs(idempotency.Fingerprint{1})() == key.MessageIDs(idempotency.Fingerprint{2})() {
+			t.Error("consumers would drop the messages of the second request as repeats of the first")
+		}
+	})
+
 	t.Run("never_changes_its_message_ids", func(t *testing.T) {
 		t.Parallel()
-		next := idempotency.Key{Principal: "p", Method: "POST", Route: "/orders", Value: "k"}.MessageIDs()
+		next := idempotency.Key{Principal: "p", Method: "POST", Route: "/orders", Value: "k"}.MessageIDs(idempotency.Fingerprint{1})
 		got := []string{next().String(), next().String()}
-		want := []string{"e21c7f04-93a7-5093-85c2-cf3665c54366", "d6024ce8-e484-5f9f-abb4-6d9b8302521d"}
+		want := []string{"56568c15-3725-589c-b891-622e961397cb", "5ea8d9f7-8ee5-5107-8c8a-6e855328f715"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("ids that consumers have seen (-want +got):\n%s", diff)
 		}
@@ -47,9 +56,10 @@ func TestKey(t *testing.T) {
 				Route: text.Draw(t, "route"), Value: text.Draw(t, "value"),
 			}
 		})
+		same := idempotency.Fingerprint{1}
 		rapid.Check(t, func(t *rapid.T) {
 			a, b := key.Draw(t, "a"), key.Draw(t, "b")
-			if (a == b) != (a.Sum() == b.Sum()) || (a == b) != (a.MessageIDs()() == b.MessageIDs()()) {
+			if (a == b) != (a.Sum() == b.Sum()) || (a == b) != (a.MessageIDs(same)() == b.MessageIDs(same)()) {
 				t.Fatalf("%q and %q are mixed up", a, b)
 			}
 		})
