@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"time"
 
 	"github.com/postroom/postroom/outbox"
 )
@@ -24,6 +25,12 @@ type Config struct {
 	// Control is a pool apart for renewing leases, so that they never wait for a busy one, and for hearing what other
 	// processes commit, which takes one connection past any pooler. Defaults to the pool of the GORM handle.
 	Control *sql.DB
+	// ReplayWindow is how long after it was handled a message may come to the inbox again: how long topics keep what was
+	// consumed, or how long an operator may wait before sending it once more. Defaults to 7 days, as long as Kafka keeps.
+	ReplayWindow time.Duration
+	// InboxRetention is how long the inbox remembers a message that was handled, longer than ReplayWindow. Defaults to a
+	// day more than that.
+	InboxRetention time.Duration
 	// Logger gets what no caller can be told. Defaults to slog.Default().
 	Logger *slog.Logger
 }

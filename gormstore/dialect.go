@@ -88,6 +88,7 @@ type inspector interface {
 // rememberer keeps what must not be done twice.
 type rememberer interface {
 	keySQL() keySQL
+	inboxSQL() inboxSQL
 	once(ctx context.Context, pool *sql.DB, fn func(q querier) error) error // one statement, committed by itself
 }
 

@@ -26,6 +26,9 @@ var (
 	// ErrInsideTransaction: an idempotency key is reserved before the transaction begins: mount
 	// middleware.Idempotency outside middleware.Transaction.
 	ErrInsideTransaction = errors.New("gormstore: an idempotency key cannot be reserved inside a transaction")
+	// ErrRetention: the inbox would forget messages that may come again. Raise Config.InboxRetention or lower
+	// Config.ReplayWindow.
+	ErrRetention = errors.New("gormstore: the inbox must remember longer than messages may come again")
 	// ErrNoHook: the transaction was not begun through the handle that the store was opened on, so its commit
 	// cannot be seen.
 	ErrNoHook = errors.New("gormstore: this transaction was begun past the commit hook")

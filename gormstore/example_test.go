@@ -74,6 +74,30 @@ func ExampleStore_Transaction() {
 	// outbox: no transaction in this context: enqueue inside the store's transaction
 }
 
+// A consumer that is given a message twice, whatever brings it, does its work once.
+func ExampleStore_Once() {
+	ctx := context.Background()
+	db := openExample(ctx)
+
+	store, err := gormstore.Open(db, gormstore.Config{})
+	if err != nil {
+		panic(err)
+	}
+
+	receive := func(id string, order Order) {
+		handled, err := store.Once(ctx, "billing", id, func(ctx context.Context) error {
+			tx, _ := store.FromContext(ctx)
+			return tx.Create(&order).Error // and whatever else belongs to it
+		})
+		fmt.Println("handled:", handled, err)
+	}
+	receive("0190b5a7-8c5e-7d1e-9d62-4d1b6f5f2a10", Order{ID: "o-1"})
+	receive("0190b5a7-8c5e-7d1e-9d62-4d1b6f5f2a10", Order{ID: "o-1"})
+	// Output:
+	// handled: true <nil>
+	// handled: false <nil>
+}
+
 // A transaction that the application opens with GORM itself serves as well.
 func ExampleStore_In() {
 	ctx := context.Background()

@@ -82,7 +82,8 @@ func TestIdempotencyKeys(t *testing.T) {
 			f.reserve("old")
 			f.age("idempotency", "expires_at", 24*time.Hour)
 			late := f.reserve("late")
-			exec(t, f.db, "UPDATE outbox_idempotency SET expires_at = "+f.past(30*time.Minute)+" WHERE owner = ?", late.Owner.String())
+			expired := "UPDATE outbox_idempotency SET expires_at = " + f.past(30*time.Minute) + " WHERE owner = ?"
+			exec(t, f.db, expired, late.Owner.String())
 			for range 64 {
 				f.reserve(uuid.NewString())
 			}

@@ -61,7 +61,9 @@ func (n names) render(sql string) string { return n.replacer().Replace(sql) }
 
 func (n names) replacer() *strings.Replacer {
 	var pairs []string
-	for _, t := range []string{"messages", "lanes", "sessions", "claims", "blocks", "audit", "meta", "idempotency", "inbox"} {
+	for _, t := range []string{
+		"messages", "lanes", "sessions", "claims", "blocks", "audit", "meta", "idempotency", "inbox",
+	} {
 		pairs = append(pairs, "{"+t+"}", n.table(t))
 	}
 	for _, x := range []string{"ready", "due", "suspect", "keyed", "parked"} {

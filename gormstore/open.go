@@ -30,6 +30,7 @@ type Store struct {
 	notifier notifier
 	deafness sync.Once     // warned of
 	keys     atomic.Uint64 // idempotency keys taken, for sweeps
+	handled  atomic.Uint64 // messages, for sweeps
 
 	mu       sync.Mutex
 	sessions map[uuid.UUID]*session
@@ -46,12 +47,16 @@ var (
 	_ outbox.Inspector    = (*Store)(nil)
 	_ outbox.Backlogger   = (*Store)(nil)
 	_ idempotency.Store   = (*Store)(nil)
+	_ outbox.Inbox        = (*Store)(nil)
 )
 
 // Open makes a store on db, the handle that gorm.Open returned, and installs the commit hook under it. It does no
 // I/O: the first use checks the tables. Call it before db is used by other goroutines. It returns [ErrOpened] for a
-// second store of the same schema and name on db, a [*NameError], or [ErrDialect].
+// second store of the same schema and name on db, a [*NameError], [ErrRetention] or [ErrDialect].
 func Open(db *gorm.DB, config Config) (*Store, error) {
+	if err := config.checkInbox(); err != nil {
+		return nil, err
+	}
 	n, err := newNames(config.Schema, config.Name)
 	if err != nil {
 		return nil, err

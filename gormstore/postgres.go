@@ -33,6 +33,7 @@ type postgresSQL struct {
 	lockOf, nudge                           string
 	channel, announce, backlog              string
 	keys                                    keySQL
+	inbox                                   inboxSQL
 	acts                                    map[verb]string
 }
 
@@ -57,6 +58,7 @@ func newPostgres(n names) *postgres {
 		backlog: r.Replace(pgBacklogText()),
 		keys:    renderKeys(r.Replace, keySQL{pgFindKey, pgTakeKey, pgCompleteKey, pgReleaseKey, pgPurgeKeys}),
 		acts:    map[verb]string{requeue: act(pgRequeue), discard: act(pgDiscard), skip: act(pgSkip)},
+		inbox:   inboxSQL{r.Replace(pgClaimHandling), r.Replace(pgPurgeInbox)},
 	}}
 }
 

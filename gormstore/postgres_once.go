@@ -17,9 +17,16 @@ WHERE sum = $3::bytea AND owner = $4::uuid AND answer IS NULL`
 DELETE FROM {idempotency} WHERE sum IN (
   SELECT sum FROM {idempotency} WHERE expires_at < clock_timestamp() - interval '1 hour'
   ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)`
+
+	pgClaimHandling = `INSERT INTO {inbox} (handler, id) VALUES ($1::text, $2::text) ON CONFLICT DO NOTHING`
+	pgPurgeInbox    = `
+DELETE FROM {inbox} WHERE (handler, id) IN (
+  SELECT handler, id FROM {inbox} WHERE handled_at < clock_timestamp() - $1::bigint * interval '1 microsecond'
+  ORDER BY handled_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 )
 
-func (p *postgres) keySQL() keySQL { return p.sql.keys }
+func (p *postgres) keySQL() keySQL     { return p.sql.keys }
+func (p *postgres) inboxSQL() inboxSQL { return p.sql.inbox }
 
 func renderKeys(render func(string) string, k keySQL) keySQL {
 	return keySQL{render(k.find), render(k.take), render(k.complete), render(k.release), render(k.purge)}

@@ -34,6 +34,7 @@ type sqliteSQL struct {
 	table, giveBack, take, raise, prune          string
 	nudge, backlog                               string
 	keys                                         keySQL
+	inbox                                        inboxSQL
 	audits, acts                                 map[verb]string
 }
 
@@ -54,6 +55,7 @@ func newSQLite(n names) *sqlite {
 		raise: render(liteRaiseEpochs), prune: render(litePrune), nudge: render(liteNudge),
 		backlog: render(liteBacklogText()),
 		keys:    renderKeys(render, keySQL{liteFindKey, liteTakeKey, liteCompleteKey, liteReleaseKey, litePurgeKeys}),
+		inbox:   inboxSQL{render(liteClaimHandling), render(litePurgeInbox)},
 		audits: map[verb]string{
 			requeue: render(liteAudit + liteAside), discard: render(liteAudit + liteAside), skip: render(liteAudit + liteHolds),
 		},

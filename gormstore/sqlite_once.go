@@ -18,9 +18,15 @@ UPDATE {idempotency} SET answer = ?, expires_at = {now} + ? WHERE sum = ? AND ow
 	litePurgeKeys  = `
 DELETE FROM {idempotency} WHERE sum IN (
   SELECT sum FROM {idempotency} WHERE expires_at < {now} - 3600 * 1000000 ORDER BY expires_at LIMIT ?)`
+
+	liteClaimHandling = `INSERT INTO {inbox} (handler, id, handled_at) VALUES (?, ?, {now}) ON CONFLICT DO NOTHING`
+	litePurgeInbox    = `
+DELETE FROM {inbox} WHERE (handler, id) IN (
+  SELECT handler, id FROM {inbox} WHERE handled_at < {now} - ? ORDER BY handled_at LIMIT ?)`
 )
 
-func (l *sqlite) keySQL() keySQL { return l.sql.keys }
+func (l *sqlite) keySQL() keySQL     { return l.sql.keys }
+func (l *sqlite) inboxSQL() inboxSQL { return l.sql.inbox }
 
 // once holds the write lock before the statement looks.
 func (l *sqlite) once(ctx context.Context, pool *sql.DB, fn func(q querier) error) error {

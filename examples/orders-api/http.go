@@ -28,7 +28,7 @@ const (
 // newHandler routes the shop's requests. Those that write run in one transaction each, and are answered after it;
 // with an Idempotency-Key they run once, however often they are sent.
 func newHandler(db *gorm.DB, store *gormstore.Store, c config) http.Handler {
-	o, s := orders{db: db, store: store, topic: c.topic}, shipping{db}
+	o, s := orders{db: db, store: store, topic: c.topic}, shipping{db, store}
 	r := chi.NewRouter()
 	r.Use(recoverer)
 	r.NotFound(handle(func(http.ResponseWriter, *http.Request) error { return notFound("path") }))

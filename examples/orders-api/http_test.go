@@ -18,10 +18,12 @@ import (
 // newShop is the HTTP side of the shop on a SQLite file, without relay and consumer.
 func newShop(t *testing.T) (string, *gorm.DB) {
 	t.Helper()
-	return newShopOn(t, "sqlite:"+filepath.Join(t.TempDir(), "orders.db"))
+	shop, s := newShopOn(t, "sqlite:"+filepath.Join(t.TempDir(), "orders.db"))
+	return shop, s.db
 }
 
-func newShopOn(t *testing.T, url string) (string, *gorm.DB) {
+// newShopOn returns its address, and the consumer on the same database.
+func newShopOn(t *testing.T, url string) (string, shipping) {
 	t.Helper()
 	c := config{databaseURL: url, topic: "orders", api: true}
 	db, err := openDatabase(t.Context(), c)
@@ -39,7 +41,7 @@ func newShopOn(t *testing.T, url string) (string, *gorm.DB) {
 	}
 	server := httptest.NewServer(newHandler(db.DB, store, c))
 	t.Cleanup(server.Close)
-	return server.URL, db.DB
+	return server.URL, shipping{db.DB, store}
 }
 
 func wantRows(t *testing.T, db *gorm.DB, want map[string]int64) {

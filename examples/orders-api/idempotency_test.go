@@ -45,7 +45,7 @@ func TestIdempotentOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			t.Run("is_placed_once_and_answered_alike", func(t *testing.T) {
-				shop, db := newShopOn(t, address(t))
+				shop, s := newShopOn(t, address(t))
 				key := uuid.NewString()
 				status, first, header := sendWithKey(t, shop, key, anOrder)
 				if status != http.StatusCreated || header.Get("Idempotent-Replayed") != "" {
@@ -54,7 +54,7 @@ func TestIdempotentOrder(t *testing.T) {
 				for range 2 {
 					status, again, replayed := sendWithKey(t, shop, key, anOrder)
 					if status != http.StatusCreated || again != first || replayed.Get("Idempotent-Replayed") != "true" {
-						t.Errorf("the request sent again: %d %s %v, want the first answer and that it is replayed", status, again, replayed)
+						t.Errorf("sent again: %d %s %v, want the first answer, replayed", status, again, replayed)
 					}
 					for _, name := range []string{"Location", "Content-Type"} {
 						if replayed.Get(name) != header.Get(name) {
@@ -62,19 +62,19 @@ func TestIdempotentOrder(t *testing.T) {
 						}
 					}
 				}
-				wantRows(t, db, map[string]int64{"orders": 1, "outbox_messages": 1})
+				wantRows(t, s.db, map[string]int64{"orders": 1, "outbox_messages": 1})
 			})
 			t.Run("is_another_order_under_another_key", func(t *testing.T) {
-				shop, db := newShopOn(t, address(t))
+				shop, s := newShopOn(t, address(t))
 				for _, key := range []string{"first", "second"} {
 					if status, body, _ := sendWithKey(t, shop, key, anOrder); status != http.StatusCreated {
 						t.Errorf("answered %d %s", status, body)
 					}
 				}
-				wantRows(t, db, map[string]int64{"orders": 2, "outbox_messages": 2})
+				wantRows(t, s.db, map[string]int64{"orders": 2, "outbox_messages": 2})
 			})
 			t.Run("can_be_corrected_under_its_key_when_it_was_refused", func(t *testing.T) {
-				shop, db := newShopOn(t, address(t))
+				shop, s := newShopOn(t, address(t))
 				status, body, _ := sendWithKey(t, shop, "k", `{"customer":"c-1"}`)
 				if status != http.StatusUnprocessableEntity {
 					t.Errorf("answered %d %s, want 422", status, body)
@@ -82,17 +82,17 @@ func TestIdempotentOrder(t *testing.T) {
 				if status, body, _ = sendWithKey(t, shop, "k", anOrder); status != http.StatusCreated {
 					t.Errorf("answered %d %s, want 201", status, body)
 				}
-				wantRows(t, db, map[string]int64{"orders": 1, "outbox_messages": 1})
+				wantRows(t, s.db, map[string]int64{"orders": 1, "outbox_messages": 1})
 			})
 			t.Run("is_refused_under_the_key_of_another", func(t *testing.T) {
-				shop, db := newShopOn(t, address(t))
+				shop, s := newShopOn(t, address(t))
 				sendWithKey(t, shop, "k", anOrder)
 				other := strings.Replace(anOrder, "book", "pen", 1)
 				status, body, _ := sendWithKey(t, shop, "k", other)
 				if status != http.StatusUnprocessableEntity {
 					t.Errorf("answered %d %s, want 422", status, body)
 				}
-				wantRows(t, db, map[string]int64{"orders": 1, "outbox_messages": 1})
+				wantRows(t, s.db, map[string]int64{"orders": 1, "outbox_messages": 1})
 			})
 		})
 	}

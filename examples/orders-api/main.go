@@ -56,7 +56,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 		parts = append(parts, part{"relay", relay.Run})
 	}
 	if config.api {
-		router, err := newRouter(shipping{db.DB}, broker.subscriber, config)
+		router, err := newRouter(shipping{db.DB, store}, broker.subscriber, config)
 		if err != nil {
 			return err
 		}

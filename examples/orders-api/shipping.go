@@ -9,12 +9,13 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
+	"github.com/postroom/postroom/gormstore"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/watermilladapter"
 )
 
-// Shipment is written once for each event.
+// Shipment is written once for each event, which the inbox sees to.
 type Shipment struct {
 	EventID   uuid.UUID `gorm:"type:uuid;primaryKey"     json:"event_id"`
 	OrderID   uuid.UUID `gorm:"type:uuid;not null;index" json:"order_id"`
@@ -27,7 +28,10 @@ const (
 )
 
 // shipping is the consumer, which knows orders from their events only.
-type shipping struct{ db *gorm.DB }
+type shipping struct {
+	db    *gorm.DB
+	store *gormstore.Store
+}
 
 // newRouter returns a Watermill router that feeds shipping.
 func newRouter(s shipping, subscriber message.Subscriber, c config) (*message.Router, error) {
@@ -35,7 +39,7 @@ func newRouter(s shipping, subscriber message.Subscriber, c config) (*message.Ro
 	if err != nil {
 		return nil, err
 	}
-	router.AddMiddleware(untilDone)
+	router.AddMiddleware(untilDone, watermilladapter.Inbox(s.store, watermilladapter.InboxConfig{}))
 	router.AddConsumerHandler("shipping", c.topic, subscriber, s.handle)
 	return router, nil
 }
@@ -61,7 +65,7 @@ func untilDone(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// handle ships an order, once for each event id however often the event comes.
+// handle ships an order, in the transaction of the inbox: once for each event id, however often the event comes.
 func (s shipping) handle(m *message.Message) error {
 	if m.Metadata.Get(outbox.HeaderType) != orderPlaced {
 		return nil
@@ -77,13 +81,13 @@ func (s shipping) handle(m *message.Message) error {
 	return s.ship(m, Shipment{EventID: id, OrderID: event.OrderID})
 }
 
-// ship writes the shipment in a transaction of its own, unless the event has been handled before. A real shop would do
-// the rest of its work in the same transaction, so that the event's id guards that too.
+// ship writes the shipment. Whatever else a real shop does here, the inbox guards too.
 func (s shipping) ship(m *message.Message, shipment Shipment) error {
-	seen := clause.OnConflict{Columns: []clause.Column{{Name: "event_id"}}, DoNothing: true}
-	return s.db.WithContext(m.Context()).Transaction(func(tx *gorm.DB) error {
-		return tx.Clauses(seen).Create(&shipment).Error
-	})
+	tx, ok := s.store.FromContext(m.Context())
+	if !ok {
+		return outbox.ErrNoTransaction
+	}
+	return tx.Create(&shipment).Error
 }
 
 // drop gives up on a message that will never be readable.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/postroom/postroom/watermilladapter"
 )
 
 // delivered is the event of an order as a consumer gets it.
@@ -21,20 +24,35 @@ func delivered(t *testing.T, id, kind, payload string) *message.Message {
 	return m
 }
 
+// behindInbox is the consumer as the router calls it.
+func (s shipping) behindInbox(m *message.Message) error {
+	inbox := watermilladapter.Inbox(s.store, watermilladapter.InboxConfig{
+		Handler: func(*message.Message) string { return "shipping" },
+	})
+	_, err := inbox(func(m *message.Message) ([]*message.Message, error) { return nil, s.handle(m) })(m)
+	return err
+}
+
+// newConsumer is newShop for tests of the consumer.
+func newConsumer(t *testing.T) (string, shipping) {
+	t.Helper()
+	return newShopOn(t, "sqlite:"+filepath.Join(t.TempDir(), "orders.db"))
+}
+
 func TestShipping(t *testing.T) {
 	t.Parallel()
 
 	t.Run("ships_once_for_each_event_id", func(t *testing.T) {
 		t.Parallel()
-		shop, db := newShop(t)
+		shop, s := newConsumer(t)
 		event, order := uuid.NewString(), uuid.New()
 		for _, id := range []uuid.UUID{order, order, uuid.New()} { // the id of the event says that it is the same
 			m := delivered(t, event, orderPlaced, `{"order_id":"`+id.String()+`","colour":"added later"}`)
-			if err := (shipping{db}).handle(m); err != nil {
+			if err := s.behindInbox(m); err != nil {
 				t.Fatal(err)
 			}
 		}
-		wantRows(t, db, map[string]int64{"shipments": 1})
+		wantRows(t, s.db, map[string]int64{"shipments": 1})
 		status, body, _ := send(t, http.MethodGet, shop+"/shipments/"+order.String(), "")
 		got := decode[Shipment](t, body)
 		if status != http.StatusOK || got.EventID.String() != event || got.OrderID != order {
@@ -44,26 +62,26 @@ func TestShipping(t *testing.T) {
 
 	t.Run("ignores_other_types_and_drops_what_it_cannot_read", func(t *testing.T) {
 		t.Parallel()
-		_, db := newShop(t)
+		_, s := newConsumer(t)
 		for _, m := range []*message.Message{
 			delivered(t, uuid.NewString(), "OrderCancelled", `{}`),
 			delivered(t, uuid.NewString(), orderPlaced, `{`),
 			delivered(t, "no id", orderPlaced, `{}`),
 		} {
-			if err := (shipping{db}).handle(m); err != nil {
+			if err := s.behindInbox(m); err != nil {
 				t.Errorf("message %s came back: %v", m.UUID, err)
 			}
 		}
-		wantRows(t, db, map[string]int64{"shipments": 0})
+		wantRows(t, s.db, map[string]int64{"shipments": 0})
 	})
 
 	t.Run("wants_the_message_again_when_the_database_fails", func(t *testing.T) {
 		t.Parallel()
-		_, db := newShop(t)
-		if err := db.Migrator().DropTable(&Shipment{}); err != nil {
+		_, s := newConsumer(t)
+		if err := s.db.Migrator().DropTable(&Shipment{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := (shipping{db}).handle(delivered(t, uuid.NewString(), orderPlaced, `{}`)); err == nil {
+		if err := s.behindInbox(delivered(t, uuid.NewString(), orderPlaced, `{}`)); err == nil {
 			t.Error("the message is lost")
 		}
 	})

@@ -39,7 +39,8 @@ func TestKey(t *testing.T) {
 
 	t.Run("never_changes_its_message_ids", func(t *testing.T) {
 		t.Parallel()
-		next := idempotency.Key{Principal: "p", Method: "POST", Route: "/orders", Value: "k"}.MessageIDs(idempotency.Fingerprint{1})
+		key := idempotency.Key{Principal: "p", Method: "POST", Route: "/orders", Value: "k"}
+		next := key.MessageIDs(idempotency.Fingerprint{1})
 		got := []string{next().String(), next().String()}
 		want := []string{"56568c15-3725-589c-b891-622e961397cb", "5ea8d9f7-8ee5-5107-8c8a-6e855328f715"}
 		if diff := cmp.Diff(want, got); diff != "" {
