@@ -54,6 +54,8 @@ type RelayConfig struct {
 	StopTimeout time.Duration
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
+	// Observer is told what the relay does. Defaults to nobody.
+	Observer Observer
 }
 
 func (c RelayConfig) withDefaults() RelayConfig {

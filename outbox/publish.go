@@ -60,11 +60,13 @@ func (w *worker) call(messages []*Message) ([]Result, error) {
 	}
 	started := time.Now()
 	results := w.publisher.Publish(w.hard, messages)
+	took := time.Since(started)
+	w.now.Calls = append(w.now.Calls, Call{len(messages), took})
 	if len(results) != len(messages) {
 		return nil, wrongLength(len(results), len(messages))
 	}
 	longest := w.config.MaxPublishDuration
-	if took := time.Since(started); longest > 0 && took > longest && w.hard.Err() == nil {
+	if longest > 0 && took > longest && w.hard.Err() == nil {
 		return nil, fmt.Errorf("outbox: publisher took %v, MaxPublishDuration is %v", took, longest)
 	}
 	return results, nil

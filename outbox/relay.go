@@ -19,6 +19,7 @@ type Relay struct {
 	publisher Publisher
 	config    RelayConfig
 	gauge     *gauge
+	observer  *observer
 	ran       atomic.Bool
 }
 
@@ -35,7 +36,9 @@ func NewRelay(store Store, publisher Publisher, config RelayConfig) (*Relay, err
 	if err := config.check(store); err != nil {
 		return nil, err
 	}
-	return &Relay{store: store, publisher: publisher, config: config, gauge: newGauge()}, nil
+	return &Relay{
+		store: store, publisher: publisher, config: config, gauge: newGauge(), observer: newObserver(config),
+	}, nil
 }
 
 // Run relays until ctx ends, then finishes the calls in hand, settles them, gives up its lanes and returns nil. What
@@ -90,7 +93,7 @@ func (r *Relay) runSession(ctx, hard context.Context, b *breaker) error {
 
 // serve keeps the lanes of a new session for as long as its workers need them, and releases them after.
 func (r *Relay) serve(ctx, hard context.Context, b *breaker) error {
-	t := newTenure(r.store, r.config, r.gauge)
+	t := newTenure(r.store, r.config, r.gauge, r.observer)
 	work, stopWork := context.WithCancelCause(ctx)
 	keep, stopKeep := context.WithCancel(hard)
 	d := r.newDispatcher(hard, t, b)
@@ -102,6 +105,9 @@ func (r *Relay) serve(ctx, hard context.Context, b *breaker) error {
 	stopWork(nil)
 	stopKeep()
 	wg.Wait()
+	if lost := t.lanes(); isSessionEnded(err) && lost > 0 {
+		tell(r.observer, r.observer.LeaseLost, LeaseEvent{Lanes: lost})
+	}
 	r.gauge.update(func(s *Snapshot) { s.Lanes = 0 })
 	return t.end(ctx, hard, err)
 }
@@ -142,6 +148,7 @@ func (d *dispatcher) listen(ctx context.Context) {
 		if lanes != nil && len(lanes) == 0 {
 			d.reacquire()
 		} else if d.holds(lanes) {
+			d.hear()
 			d.news.ring()
 		}
 	}

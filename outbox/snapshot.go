@@ -34,7 +34,7 @@ type Snapshot struct {
 	Deferred   uint64 // hand-overs that ended in an outage or without an answer
 	Parked     uint64
 	ClaimsLost uint64 // claims that were recovered by a peer meanwhile
-	Uncertain  uint64 // messages of lost claims that the broker had accepted: they may arrive twice
+	Uncertain  uint64 // messages that the broker had accepted, of claims whose settle failed: they may arrive twice
 
 	LastClass Class     // of the latest hand-over that was not accepted
 	LastClaim time.Time // when the store last answered a claim: a relay that is ready and silent for long is stuck
@@ -48,6 +48,7 @@ type gauge struct {
 	mu   sync.Mutex
 	now  Snapshot
 	rest State // the state when nothing is down
+	lost bool  // the latest round of acquiring failed
 }
 
 func newGauge() *gauge { return &gauge{rest: StateIdle} }
@@ -57,6 +58,7 @@ func (g *gauge) read() Snapshot {
 	defer g.mu.Unlock()
 	s := g.now
 	s.State = g.rest
+	s.StoreDown = s.StoreDown || g.lost
 	if g.rest == StateReady && (s.StoreDown || s.PublisherDown) {
 		s.State = StateDegraded
 	}
@@ -90,6 +92,15 @@ func (g *gauge) ended(err error) error {
 	return err
 }
 
+// acquired takes note of a round of acquiring.
+func (g *gauge) acquired(lanes int, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lost = err != nil; !g.lost {
+		g.now.Lanes = lanes
+	}
+}
+
 func (g *gauge) claimed(n int, err error) {
 	g.update(func(s *Snapshot) {
 		if s.StoreDown = err != nil; !s.StoreDown {
@@ -99,33 +110,32 @@ func (g *gauge) claimed(n int, err error) {
 	})
 }
 
-// settled takes note of the end of a claim; lost says that a peer had recovered it.
-func (g *gauge) settled(outcomes []Outcome, lost bool) {
+// settled takes note of the end of a claim. A token that is gone at the first try was taken by a peer; at a later one
+// by an earlier try, or by a peer.
+func (g *gauge) settled(e CycleEvent) {
 	g.update(func(s *Snapshot) {
-		s.InFlight -= len(outcomes)
-		if lost {
+		s.InFlight -= len(e.Outcomes)
+		if isClaimLost(e.Err) && e.Tries == 1 {
 			s.ClaimsLost++
 		}
-		for _, o := range outcomes {
-			s.count(o, lost)
+		for _, o := range e.Outcomes {
+			s.count(o, e.Err == nil)
 		}
 	})
 }
 
-func (s *Snapshot) count(o Outcome, lost bool) {
-	switch o.Verdict {
-	case Delivered:
-		if lost {
-			s.Uncertain++
-		} else {
-			s.Delivered++
-		}
-	case Defer:
+func (s *Snapshot) count(o Outcome, stored bool) {
+	switch {
+	case o.Verdict == Delivered && stored:
+		s.Delivered++
+	case o.Verdict == Delivered:
+		s.Uncertain++
+	case o.Verdict == Defer:
 		s.Deferred++
-	case Retry:
+	case o.Verdict != Release:
 		s.Refused++
-	case ParkKey, ParkOne:
-		s.Refused++
+	}
+	if stored && (o.Verdict == ParkKey || o.Verdict == ParkOne) {
 		s.Parked++
 	}
 	if o.Class != "" {

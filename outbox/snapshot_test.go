@@ -97,6 +97,25 @@ func TestRelay_Snapshot(t *testing.T) {
 			wantStopped(t, stop)
 		})
 	})
+	t.Run("rounds_that_fail_degrade_although_claims_go_on", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, rounds := newSpy(), 0
+			s.onAcquire = func() error {
+				if rounds++; rounds > 3 && rounds < 20 {
+					return errFault
+				}
+				return nil
+			}
+			r, stop := run(t, s, new(broker), outbox.RelayConfig{})
+			time.Sleep(20 * time.Second)
+			if got := r.Snapshot(); got.State != outbox.StateDegraded || !got.StoreDown || got.Lanes != 64 {
+				t.Errorf("got %+v, want degraded by the store, on all lanes", got)
+			}
+			time.Sleep(time.Hour)
+			wantState(t, r, outbox.StateReady)
+			wantStopped(t, stop)
+		})
+	})
 	t.Run("says_that_it_drains_and_that_it_failed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, b := memstore.New(memstore.Config{}), &broker{pause: time.Minute}

@@ -15,24 +15,27 @@ import (
 // tenure is what one session of a relay holds, and since when by the relay's own clock. Keeping it is the work of
 // keep; workers only read it.
 type tenure struct {
-	store   Store
-	config  RelayConfig
-	session uuid.UUID
-	log     *slog.Logger
-	gauge   *gauge
-	changed *bell         // rings when lanes were acquired
-	hurry   chan struct{} // asks for a round at once
+	store    Store
+	config   RelayConfig
+	session  uuid.UUID
+	log      *slog.Logger
+	gauge    *gauge
+	observer *observer
+	changed  *bell         // rings when lanes were acquired
+	hurry    chan struct{} // asks for a round at once
 
 	mu    sync.Mutex
 	held  []Lease
 	since time.Time // from before the call that wrote the lease: a slow answer ages it
+	heard time.Time // of the first news since the last claim
 }
 
-func newTenure(store Store, config RelayConfig, g *gauge) *tenure {
+func newTenure(store Store, config RelayConfig, g *gauge, o *observer) *tenure {
 	session := uuid.New()
 	return &tenure{
-		store: store, config: config, session: session, gauge: g, changed: newBell(), hurry: make(chan struct{}, 1),
-		log: config.Logger.With("relay", config.ID, "session", session),
+		store: store, config: config, session: session, gauge: g, observer: o,
+		log:     config.Logger.With("relay", config.ID, "session", session),
+		changed: newBell(), hurry: make(chan struct{}, 1),
 	}
 }
 
@@ -60,6 +63,34 @@ func (t *tenure) holds(lanes []int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return lanes == nil || slices.ContainsFunc(t.held, func(l Lease) bool { return slices.Contains(lanes, l.Lane) })
+}
+
+// lanes returns how many are held.
+func (t *tenure) lanes() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.held)
+}
+
+// hear takes note of the time of news.
+func (t *tenure) hear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.heard.IsZero() {
+		t.heard = time.Now()
+	}
+}
+
+// waited returns how long news has been waiting for the claim that is about to be made; zero without news.
+func (t *tenure) waited() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.heard.IsZero() {
+		return 0
+	}
+	waited := time.Since(t.heard)
+	t.heard = time.Time{}
+	return waited
 }
 
 // reacquire makes the next round come at once.
@@ -98,6 +129,7 @@ func (t *tenure) acquireLoop(ctx context.Context) error {
 			return err
 		case err != nil && ctx.Err() == nil:
 			failed++
+			t.gauge.acquired(0, err)
 			t.log.Warn("outbox: lanes were not acquired", "error", err, "failures", failed)
 			next = backoff(failed, storeBackoff, min(maxStoreBackoff, t.config.Renew), jitter)
 		case err == nil:
@@ -127,7 +159,7 @@ func (t *tenure) acquire(ctx context.Context) (time.Duration, error) {
 	t.mu.Lock()
 	t.held, t.since = lanes.Held, before
 	t.mu.Unlock()
-	t.gauge.update(func(s *Snapshot) { s.Lanes = len(lanes.Held) })
+	t.gauge.acquired(len(lanes.Held), nil)
 	t.gauge.enter(StateReady)
 	t.changed.ring()
 	return t.nextRound(lanes), nil

@@ -22,6 +22,7 @@ type worker struct {
 	hard       context.Context // ends when a stopping relay has to give up
 	suspects   bool            // the last claim left some behind: the next one is theirs
 	failed     int             // claims in a row that had no answer
+	now        CycleEvent      // the cycle that runs
 }
 
 // cycle makes one claim over the lanes of g and sees it through; it returns how many messages that were. Once ctx has
@@ -36,22 +37,37 @@ func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
 		w.reacquire()
 		return 0, nil
 	}
+	began := time.Now()
+	w.now = CycleEvent{Worker: w.number, Limit: limit, Waited: w.waited(), Calls: w.now.Calls[:0]}
 	claim, err := w.claim(ctx, g, limit)
 	if err == nil && len(claim.Messages) == 0 && w.suspects {
 		claim, err = w.claim(ctx, g, limit) // there is nothing but suspects
 	}
-	if err != nil || len(claim.Messages) == 0 {
+	if err != nil {
 		return 0, err
+	}
+	if len(claim.Messages) == 0 {
+		w.report(began)
+		return 0, nil
 	}
 	outcomes, err := w.publish(ctx, g, claim)
 	if err != nil {
 		return 0, err
 	}
-	if err := w.settle(claim, outcomes); err != nil {
+	err = w.settle(claim, outcomes)
+	w.report(began)
+	if err != nil {
 		return 0, err
 	}
 	w.observe(ctx, outcomes)
 	return len(claim.Messages), w.config.stopped(outcomes)
+}
+
+// report tells the observer of the cycle that began then.
+func (w *worker) report(began time.Time) {
+	w.now.Took = time.Since(began)
+	tell(w.observer, w.observer.Cycle, w.now)
+	w.now.Outcomes = nil
 }
 
 // fresh reports whether a publish that starts now ends under the lease that g was taken under, as far as anyone can
@@ -71,10 +87,14 @@ func (w *worker) claim(ctx context.Context, g grip, limit int) (Claim, error) {
 	}
 	call, cancel := context.WithTimeout(w.hard, w.config.Lease)
 	defer cancel()
+	sent := time.Now()
 	claim, err := w.store.Claim(call, r)
+	w.now.Claiming += time.Since(sent)
 	w.gauge.claimed(len(claim.Messages), err)
 	if err != nil {
 		w.log.Warn("outbox: claim had no answer and is undone", "error", err)
+		w.now.Err = err
+		w.report(sent)
 		w.failed++
 		err := w.void(ctx, r)
 		sleep(ctx, backoff(w.failed, storeBackoff, maxStoreBackoff, w.jitter), nil)
@@ -138,14 +158,22 @@ func isSessionEnded(err error) bool { return errors.Is(err, ErrSessionEnded) }
 // settle records the outcomes, again and again until there is an answer: nobody but this worker knows them.
 func (w *worker) settle(c Claim, outcomes []Outcome) error {
 	var changed int
+	sent := time.Now()
 	err := persist(w.hard, w.jitter, func(hard context.Context) (err error) {
+		w.now.Tries++
 		call, cancel := context.WithTimeout(hard, w.config.Lease)
 		defer cancel()
 		changed, err = w.store.Settle(call, c, outcomes)
 		return err
-	}, isClaimLost, func(err error) { w.log.Warn("outbox: claim was not settled yet", "error", err) })
-	w.gauge.settled(outcomes, isClaimLost(err))
+	}, isClaimLost, func(err error) {
+		w.gauge.update(func(s *Snapshot) { s.StoreDown = true })
+		w.log.Warn("outbox: claim was not settled yet", "error", err)
+	})
+	w.now.Settling, w.now.Outcomes, w.now.Err = time.Since(sent), outcomes, err
+	w.gauge.settled(w.now)
 	switch {
+	case isClaimLost(err) && w.now.Tries > 1:
+		w.log.Warn("outbox: claim was settled by an earlier try, or it was lost", "messages", len(c.Messages))
 	case isClaimLost(err):
 		w.log.Warn("outbox: claim was lost, its messages may arrive twice", "messages", len(c.Messages))
 	case err != nil:
@@ -179,6 +207,12 @@ func (w *worker) observe(ctx context.Context, outcomes []Outcome) {
 		w.log.Warn("outbox: publisher is unavailable, probing", "error", firstError(outcomes))
 	case closed:
 		w.log.Info("outbox: publisher is back")
+	}
+	switch {
+	case opened:
+		tell(w.observer, w.observer.Breaker, BreakerEvent{Down: true, Err: firstError(outcomes)})
+	case closed:
+		tell(w.observer, w.observer.Breaker, BreakerEvent{})
 	}
 	for _, o := range outcomes {
 		switch o.Verdict {

@@ -41,7 +41,7 @@ func Rules() []Mutant {
 		{"rule 21: the age of a lease is not looked at", "outbox/worker.go", "time.Since(g.since) < longest", "(longest > 0 || time.Since(g.since) < longest)", relayTest + "TestRelay_lease/T8_"},
 		{"rule 22: a heartbeat revives a session", sqlLanes, "WHERE id = $1 AND stopped_at IS NULL AND expires_at > clock_timestamp()", "WHERE id = $1 AND stopped_at IS NULL", sqlStore + "lanes/are_kept_by_renewal_alone"},
 		{"rule 23: settling asks for a fresh lease", memSettle, "if !ok {", "if !ok || !s.sessions[own.session].alive(time.Now()) {", timing + "T7_"},
-		{"rule 24: fewer messages than asked is a lost claim", "outbox/worker.go", "w.gauge.settled(outcomes, isClaimLost(err))", "w.gauge.settled(outcomes, err != nil || changed < written(outcomes))", relayTest + "TestRelay_outcomes/what_an_operator_took_away_is_no_lost_claim"},
+		{"rule 24: fewer messages than asked is a lost claim", "outbox/worker.go", "w.now.Settling, w.now.Outcomes,", "if err == nil && changed < written(outcomes) {\n\t\terr = ErrClaimLost\n\t}\n\tw.now.Settling, w.now.Outcomes,", relayTest + "TestRelay_outcomes/what_an_operator_took_away_is_no_lost_claim"},
 		{"rule 25: uncertainty is forgotten", sqlSettle, "uncertain = m.uncertain OR f.uncertain", "uncertain = f.uncertain", "./gormstore#TestSettle/keeps_what_is_uncertain_so"},
 	}
 }
