@@ -46,7 +46,7 @@ docs:
 scripts:
 	@for script in $(SCRIPTS); do bash -n $$script || exit 1; done
 
-services-up: ## start PostgreSQL, MariaDB, RabbitMQ and Kafka for the tests
+services-up: ## start PostgreSQL, PgBouncer, MariaDB, RabbitMQ and Kafka for the tests
 	@scripts/services up
 
 services-down: ## end them and remove their data

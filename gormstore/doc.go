@@ -12,7 +12,7 @@
 //		return tx.Enqueue(ctx, orderPlaced(order))
 //	})
 //
-// The same [Store] is the outbox.Store of a relay. PostgreSQL 13 and later, through pgx as GORM's own driver does, and
+// The same [Store] is the outbox.Store of a relay. PostgreSQL 13 and later, through pgx or lib/pq, and
 // SQLite 3.42 and later are supported; [Migrate] makes the tables.
 //
 // # What it promises

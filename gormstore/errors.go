@@ -20,6 +20,9 @@ var (
 	ErrOpened = errors.New("gormstore: a store of this schema and name is already open on this handle")
 	// ErrDialect: the database is neither PostgreSQL nor SQLite.
 	ErrDialect = errors.New("gormstore: unsupported database: use PostgreSQL or SQLite")
+	// ErrPooler: a pooler before PostgreSQL gives each statement another connection (PgBouncer's pool_mode=statement),
+	// so there are no transactions. Use its transaction or session mode.
+	ErrPooler = errors.New("gormstore: the pooler is in statement mode, which has no transactions: use transaction mode")
 	// ErrLanes: the number of lanes differs from the one that the first migration recorded. It is fixed for good,
 	// because the lane of every stored message was computed with it.
 	ErrLanes = errors.New("gormstore: the number of lanes is fixed by the first migration")

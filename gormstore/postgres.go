@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/pressly/goose/v3"
@@ -119,7 +120,7 @@ func (p *postgres) once(ctx context.Context, pool *sql.DB, fn func(q querier) er
 func (*postgres) transact(ctx context.Context, pool *sql.DB, fn func(q querier) error) error {
 	tx, err := pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return err
+		return poolerError(err)
 	}
 	if err := fn(tx); err != nil {
 		if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
@@ -132,6 +133,14 @@ func (*postgres) transact(ctx context.Context, pool *sql.DB, fn func(q querier) 
 
 // literal is s as a string in a statement.
 func literal(s string) string { return "'" + replaceAll(s, "'", "''") + "'" }
+
+// poolerError gives PgBouncer's refusal of transactions its meaning.
+func poolerError(err error) error {
+	if err != nil && strings.Contains(err.Error(), "statement pooling mode") {
+		return fmt.Errorf("%w: %w", ErrPooler, err)
+	}
+	return err
+}
 
 // hash64 names an advisory lock.
 func hash64(parts ...string) int64 {

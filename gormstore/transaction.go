@@ -30,7 +30,7 @@ func (s *Store) Transaction(ctx context.Context, fn func(tx *Tx) error, opts ...
 		}
 		return fn(s.In(db))
 	}, opts...)
-	return causeOf(ctx, err)
+	return poolerError(causeOf(ctx, err))
 }
 
 // InTransaction is [Store.Transaction] for code that knows contexts only: fn's context carries the transaction.

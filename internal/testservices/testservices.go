@@ -10,17 +10,25 @@ import (
 
 // The environment variables that name the servers.
 const (
-	PostgresEnv = "POSTGRES_URL"  // postgres://user:password@host:port/database
-	MariaDBEnv  = "MARIADB_URL"   // mariadb://user:password@host:port/database
-	AMQPEnv     = "AMQP_URL"      // amqp://user:password@host:port/vhost
-	KafkaEnv    = "KAFKA_BROKERS" // host:port[,host:port...]
+	PostgresEnv  = "POSTGRES_URL"  // postgres://user:password@host:port/database
+	PgBouncerEnv = "PGBOUNCER_URL" // postgres://user:password@host:port/database
+	MariaDBEnv   = "MARIADB_URL"   // mariadb://user:password@host:port/database
+	AMQPEnv      = "AMQP_URL"      // amqp://user:password@host:port/vhost
+	KafkaEnv     = "KAFKA_BROKERS" // host:port[,host:port...]
 )
 
 // Postgres returns the URL of the PostgreSQL server, from POSTGRES_URL. Its user may create
-// schemas and databases.
+// schemas, databases and roles, and load modules, as a superuser does.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	return required(tb, PostgresEnv)
+}
+
+// PgBouncer returns the URL of a PgBouncer before the PostgreSQL server, from PGBOUNCER_URL. It pools the database of
+// the URL by transaction, and by statement under the same name with the suffix "_statement".
+func PgBouncer(tb testing.TB) string {
+	tb.Helper()
+	return required(tb, PgBouncerEnv)
 }
 
 // MariaDB returns the URL of the MariaDB or MySQL server, from MARIADB_URL. Its user may create databases.

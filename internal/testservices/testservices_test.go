@@ -39,22 +39,27 @@ func fatalOf(f func(testing.TB)) string {
 func TestAddresses(t *testing.T) {
 	t.Run("come_from_the_environment", func(t *testing.T) {
 		t.Setenv(testservices.PostgresEnv, "postgres://db/app")
+		t.Setenv(testservices.PgBouncerEnv, "postgres://pool/app")
 		t.Setenv(testservices.MariaDBEnv, "mariadb://db/app")
 		t.Setenv(testservices.AMQPEnv, " amqp://mq/ ")
 		t.Setenv(testservices.KafkaEnv, "a:1, b:2,")
 
-		got := []any{testservices.Postgres(t), testservices.MariaDB(t), testservices.AMQP(t), testservices.Kafka(t)}
-		want := []any{"postgres://db/app", "mariadb://db/app", "amqp://mq/", []string{"a:1", "b:2"}}
+		got := []any{
+			testservices.Postgres(t), testservices.PgBouncer(t), testservices.MariaDB(t), testservices.AMQP(t),
+			testservices.Kafka(t),
+		}
+		want := []any{"postgres://db/app", "postgres://pool/app", "mariadb://db/app", "amqp://mq/", []string{"a:1", "b:2"}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("addresses (-want +got):\n%s", diff)
 		}
 	})
 
 	missing := map[string]func(testing.TB){
-		testservices.PostgresEnv: func(tb testing.TB) { testservices.Postgres(tb) },
-		testservices.MariaDBEnv:  func(tb testing.TB) { testservices.MariaDB(tb) },
-		testservices.AMQPEnv:     func(tb testing.TB) { testservices.AMQP(tb) },
-		testservices.KafkaEnv:    func(tb testing.TB) { testservices.Kafka(tb) },
+		testservices.PostgresEnv:  func(tb testing.TB) { testservices.Postgres(tb) },
+		testservices.PgBouncerEnv: func(tb testing.TB) { testservices.PgBouncer(tb) },
+		testservices.MariaDBEnv:   func(tb testing.TB) { testservices.MariaDB(tb) },
+		testservices.AMQPEnv:      func(tb testing.TB) { testservices.AMQP(tb) },
+		testservices.KafkaEnv:     func(tb testing.TB) { testservices.Kafka(tb) },
 	}
 	for name, get := range missing {
 		t.Run("fail_with_advice_when_"+name+"_is_missing", func(t *testing.T) {

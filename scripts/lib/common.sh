@@ -13,8 +13,8 @@ known_servers() {
   local server
   for server in "$@"; do
     case $server in
-      postgres | mariadb | rabbitmq | kafka) ;;
-      *) die "no server is called \"$server\"; use postgres, mariadb, rabbitmq or kafka" ;;
+      postgres | pgbouncer | mariadb | rabbitmq | kafka) ;;
+      *) die "no server is called \"$server\"; use postgres, pgbouncer, mariadb, rabbitmq or kafka" ;;
     esac
   done
 }

@@ -8,7 +8,7 @@ install_packages() {
   [ "${#missing[@]}" -gt 0 ] || return 0
   command -v apt-get >/dev/null ||
     die "this machine lacks ${missing[*]} (names of Debian packages); install them, or give" \
-      "the servers by POSTGRES_URL, MARIADB_URL, AMQP_URL and KAFKA_BROKERS (compose.yaml starts them)"
+      "the servers by POSTGRES_URL, PGBOUNCER_URL, MARIADB_URL, AMQP_URL and KAFKA_BROKERS (compose.yaml starts them)"
   say "installing ${missing[*]}"
   if ! apt_install "${missing[@]}"; then
     die "cannot install ${missing[*]}; as root: apt-get install ${missing[*]}"
@@ -22,6 +22,7 @@ missing_packages() {
   for server in "$@"; do
     case $server in
       postgres) postgres_bin >/dev/null || echo postgresql ;;
+      pgbouncer) pgbouncer_bin >/dev/null || echo pgbouncer ;;
       mariadb) mariadb_server >/dev/null || echo mariadb-server ;;
       rabbitmq) rabbitmq_bin >/dev/null || echo rabbitmq-server ;;
       kafka)
