@@ -188,8 +188,13 @@ func TestClaim(t *testing.T) {
 			if c := r.claim(); len(c.Messages) > 0 {
 				t.Fatalf("claimed %d messages behind a parked one", len(c.Messages))
 			}
-			f.enqueue("other1", "other2", "other3")
+			for i := range 100 { // some of them in the same lane, whose cursor they lead past what is held
+				f.enqueue(fmt.Sprint("other", i))
+			}
 			r.settle(r.claim(), all(outbox.Delivered))
+			if c := r.claim(); len(c.Messages) > 0 { // the bounds for late commits follow one claim behind
+				t.Fatalf("claimed %d messages again", len(c.Messages))
+			}
 			exec(t, f.db, "DELETE FROM outbox_messages WHERE id = ?", m[0].ID.String())
 			exec(t, f.db, "DELETE FROM outbox_blocks")
 			exec(t, f.db, "UPDATE outbox_lanes SET nudge = nudge + 1")

@@ -1,5 +1,7 @@
 package mutants
 
+import "slices"
+
 // Mutant replaces one piece of a source file, and names the test that has to notice.
 type Mutant struct {
 	Name string
@@ -8,3 +10,6 @@ type Mutant struct {
 	New  string
 	Test string // package and test, as in ./outbox/memstore#TestStore/claim/takes_a_message_once
 }
+
+// All returns every mutant.
+func All() []Mutant { return slices.Concat(Rules(), Store(), Publisher(), Engine()) }

@@ -3,8 +3,11 @@ package mutants
 import "slices"
 
 const (
+	memAct     = "outbox/memstore/act.go"
+	memBacklog = "outbox/memstore/backlog.go"
 	memClaim   = "outbox/memstore/claim.go"
 	memEnqueue = "outbox/memstore/enqueue.go"
+	memFind    = "outbox/memstore/find.go"
 	memLanes   = "outbox/memstore/lanes.go"
 	memSettle  = "outbox/memstore/settle.go"
 	memStore   = "outbox/memstore/store.go"
@@ -13,7 +16,8 @@ const (
 
 // Store breaks the reference store once for every case of storetest.
 func Store() []Mutant {
-	return slices.Concat(storeEnqueue, storeLanes, storeClaim, storeOrder, storeSettle, storeRecovery)
+	return slices.Concat(storeEnqueue, storeLanes, storeClaim, storeOrder, storeSettle, storeRecovery, storeAct,
+		storeFind, storeBacklog)
 }
 
 var storeEnqueue = []Mutant{
@@ -78,4 +82,43 @@ var storeRecovery = []Mutant{
 	{"a release forgets the claims", memLanes, "own.stopped = true\n\t}\n\ts.bury(id)", "own.stopped = true\n\t}\n\tfor n := range s.lanes {\n\t\tif s.lanes[n].owner == id {\n\t\t\ts.move(n, uuid.Nil)\n\t\t}\n\t}", storeTest + "recovery/of_a_released_session_leaves_no_claim_behind"},
 	{"nobody is told of the next expiry", memLanes, "soonest = d", "_ = d", storeTest + "recovery/is_announced_by_the_time_that_is_left"},
 	{"a rollback wakes", memEnqueue, "tx)); err != nil {\n\t\treturn err", "tx)); err != nil {\n\t\ts.mu.Lock()\n\t\tdefer s.mu.Unlock()\n\t\ts.wake(nil)\n\t\treturn err", storeTest + "wake/tells_of_a_commit_and_not_of_a_rollback"},
+}
+
+var storeAct = []Mutant{
+	{"a requeued message goes to the end", memAct, "r.state, r.due = retrying, time.Now()", "s.lanes[r.lane].remove(r); s.seq++; r.seq = s.seq; s.lanes[r.lane].add(r); r.state, r.due = retrying, time.Now()", storeTest + "act/requeue_resumes_the_key_in_order"},
+	{"a requeued message waits", memAct, "r.state, r.due = retrying, time.Now()", "r.state, r.due = retrying, time.Now().Add(time.Minute)", storeTest + "act/requeue_resumes_the_key_in_order"},
+	{"skip lets nothing go on", memAct, "func(r *row) { r.state = skipped }", "func(*row) {}", storeTest + "act/skip_lets_the_key_go_on_in_order"},
+	{"skip discards", memAct, "func(r *row) { r.state = skipped }", "func(r *row) { delete(s.messages, r.ID); s.lanes[r.lane].remove(r) }", storeTest + "act/skip_lets_the_key_go_on_in_order"},
+	{"a discarded message holds its key", memAct, "s.lanes[r.lane].remove(r)", "", storeTest + "act/discard_lets_the_key_go_on_in_order"},
+	{"discard skips", memAct, "delete(s.messages, r.ID)\n\t\ts.lanes[r.lane].remove(r)", "r.state = skipped", storeTest + "act/discard_lets_the_key_go_on_in_order"},
+	{"a skipped message cannot be requeued", memAct, "\"requeue\", ids, isSetAside", "\"requeue\", ids, func(st state) bool { return st == parked }", storeTest + "act/requeue_takes_a_skipped_message_back_into_its_key"},
+	{"a skipped message cannot be discarded", memAct, "\"discard\", ids, isSetAside", "\"discard\", ids, func(st state) bool { return st == parked }", storeTest + "act/discard_removes_a_skipped_message"},
+	{"operators act on what is not parked", memAct, "if !ok || !allowed(r.state) {", "if !ok {", storeTest + "act/changes_nothing_that_is_not_parked"},
+	{"nobody is asked who acts", memAct, "if err := act.Check(); err != nil {", "if err := act.Check(); err != nil && false {", storeTest + "act/asks_who_acts_and_why"},
+	{"a reason may be of any length", "outbox/inspector.go", ", checkText(\"Reason\", a.Reason, MaxName))", ")", storeTest + "act/asks_who_acts_and_why"},
+	{"a requeued message is as worn as before", memAct, "r.attempts, r.failures, r.crashes = 0, 0, 0", "", storeTest + "act/requeue_starts_counting_again"},
+	{"requeue forgets what is uncertain", memAct, "r.attempts, r.failures, r.crashes = 0, 0, 0", "r.attempts, r.failures, r.crashes, r.uncertain = 0, 0, 0, false", storeTest + "act/requeue_starts_counting_again"},
+	{"acts leave no trace", memAct, "s.audit = append(s.audit, ", "_ = append(s.audit, ", "./outbox/memstore#TestAudit/records_who"},
+	{"acts wake nobody", memAct, "if len(lanes) > 0 {", "if len(lanes) > 0 && lanes[0] < 0 {", relayTest + "TestRelay_operator/a_skipped_message"},
+}
+
+var storeFind = []Mutant{
+	{"what is in flight is pending", memFind, "case claimed:", "case claimed && false:", storeTest + "find/shows_where_each_message_stands"},
+	{"what is held is pending", memFind, "case held:", "case held && false:", storeTest + "find/shows_where_each_message_stands"},
+	{"any status matches", memFind, "{string(f.Status), string(status)},", "", storeTest + "find/shows_where_each_message_stands"},
+	{"any tenant matches", memFind, "{f.Tenant, r.Tenant},", "", storeTest + "find/matches_every_field_of_the_filter"},
+	{"any error matches", memFind, "strings.Contains(r.err, f.Error) &&", "(strings.Contains(r.err, f.Error) || true) &&", storeTest + "find/matches_every_field_of_the_filter"},
+	{"any age matches", memFind, "now.Add(-f.OlderThan)", "now", storeTest + "find/matches_every_field_of_the_filter"},
+	{"a wait is not shown", memFind, "record.DueIn = max(0, r.due.Sub(now))", "record.DueIn = 0", storeTest + "find/shows_the_message_and_what_became_of_it"},
+	{"an unknown outcome is not shown", memSettle, "r.uncertain || o.Class == outbox.ClassUnknown", "r.uncertain", storeTest + "find/shows_the_message_and_what_became_of_it"},
+	{"a page begins with the last message of the one before", memFind, "r.seq > after", "r.seq >= after", storeTest + "find/pages_by_number_while_messages_come_and_go"},
+	{"pages come lane by lane", memFind, "return cmp.Compare(a.Number, b.Number)", "return cmp.Compare(a.Lane, b.Lane)", storeTest + "find/pages_by_number_while_messages_come_and_go"},
+}
+
+var storeBacklog = []Mutant{
+	{"one topic's messages are counted as another's", memBacklog, "k := kind{r.Topic, status}", "k := kind{\"\", status}", storeTest + "backlog/counts_each_topic_and_status"},
+	{"a backlog stays as old as it was", memBacklog, "max(counts[k].Oldest, r.age(now))", "1", storeTest + "backlog/grows_older_while_nobody_relays"},
+	{"a scheduled message is as old as its enqueue", memBacklog, "since = r.AvailableAt", "_ = since", storeTest + "backlog/counts_a_scheduled_message_as_pending_once_it_is_due"},
+	{"what the dead had claimed is in flight", memBacklog, "dead[s.messages[id]] = true", "_ = id", storeTest + "backlog/counts_what_a_dead_session_has_claimed_as_pending"},
+	{"a backlog that is not known is none", memBacklog, "return outbox.Backlog{}, err", "return outbox.Backlog{}, nil", storeTest + "backlog/is_an_error_when_it_is_not_known"},
 }
