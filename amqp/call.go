@@ -33,7 +33,7 @@ func (c *call) encode(messages []*outbox.Message) []*parcel {
 	for i, m := range messages {
 		var to route
 		to.exchange, to.key = c.p.config.Route(m)
-		p, err := newParcel(i, m, to, now)
+		p, err := newParcel(i, m, to, c.p.config.CloudEvents, now)
 		if err != nil {
 			c.fail(p, outbox.Permanent(err))
 			continue

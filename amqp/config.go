@@ -10,6 +10,7 @@ import (
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
+	"github.com/postroom/postroom/cloudevents"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -24,6 +25,8 @@ type Config struct {
 	// exchange, whose routing key is the name of a queue. It must return the same for the same message.
 	// Defaults to Topic and Type.
 	Route func(m *outbox.Message) (exchange, routingKey string)
+	// CloudEvents makes CloudEvents of messages. Defaults to none.
+	CloudEvents cloudevents.Config
 	// TrustQueues makes KeyOrdered true, so that the relay hands over whole claims: much faster when few keys
 	// have most of the messages. Set it only if no queue that the messages reach rejects publishes (overflow
 	// reject-publish), and if bindings are not changed while messages flow and do not look at headers.
@@ -91,6 +94,9 @@ func (c Config) check() error {
 		if err := c.checkURL(url); err != nil {
 			return fmt.Errorf("amqp: URLs[%d]: %w", i, err)
 		}
+	}
+	if err := c.CloudEvents.Check(); err != nil {
+		return err
 	}
 	if c.Window < 1 || c.Window > maxWindow {
 		nearest := min(max(c.Window, 1), maxWindow)

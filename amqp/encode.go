@@ -6,6 +6,7 @@ import (
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
+	"github.com/postroom/postroom/cloudevents"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -32,31 +33,33 @@ type parcel struct {
 }
 
 // newParcel encodes m, or says why AMQP cannot carry it.
-func newParcel(index int, m *outbox.Message, to route, now time.Time) (*parcel, error) {
+func newParcel(index int, m *outbox.Message, to route, events cloudevents.Config, now time.Time) (*parcel, error) {
 	p := &parcel{index: index, route: to}
 	if m.Key != "" {
 		p.order = orderKey{m.Topic, m.Key}
 	}
-	headers := headersOf(m)
+	wire, err := events.Encode(m, cloudevents.AMQPPrefix)
+	if err != nil {
+		return p, err
+	}
+	headers := table(wire.Headers)
 	correlation, _ := headers[outbox.HeaderCorrelationID].(string)
 	p.publishing = amqp091.Publishing{
 		MessageId:     m.ID.String(),
 		Type:          m.Type,
 		Timestamp:     now,
-		ContentType:   m.ContentType,
+		ContentType:   wire.ContentType,
 		CorrelationId: correlation,
 		DeliveryMode:  amqp091.Persistent,
 		Headers:       headers,
-		Body:          m.Payload,
+		Body:          wire.Body,
 	}
 	p.headerFrame = headerFrameSize(&p.publishing)
 	return p, p.check()
 }
 
-// headersOf returns the headers as AMQP strings, the only type that every consumer reads; of duplicates the
-// last stays.
-func headersOf(m *outbox.Message) amqp091.Table {
-	wire := outbox.WireHeaders(m)
+// table returns headers as AMQP strings, the only type that every consumer reads; of duplicates the last stays.
+func table(wire []outbox.Header) amqp091.Table {
 	t := make(amqp091.Table, len(wire))
 	for _, h := range wire {
 		t[h.Name] = h.Value

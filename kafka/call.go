@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/postroom/postroom/cloudevents"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -19,7 +20,8 @@ type call struct {
 	giveBack  func(*client)
 	limits    *limits
 	records   []*kgo.Record
-	sizes     []int // of the records, in a batch
+	refused   map[int]error // records that cannot be encoded
+	sizes     []int         // of the records, in a batch
 	results   []outbox.Result
 	late      context.Context // ends a grace later than the call's own
 	lastStart time.Time       // when the last flush may begin, so that it has time to end
@@ -29,11 +31,12 @@ type call struct {
 	stopped bool               // a broker did not answer
 }
 
-func newCall(client *client, limits *limits, messages []*outbox.Message) *call {
-	records := encode(messages...)
+func newCall(client *client, limits *limits, events cloudevents.Config, messages []*outbox.Message) *call {
+	records, refused := encode(events, messages...)
 	return &call{
 		client: client, limits: limits,
 		records: records,
+		refused: refused,
 		sizes:   sizesInBatch(records),
 		results: make([]outbox.Result, len(messages)),
 		failed:  make(map[string]bool),
@@ -60,7 +63,7 @@ func (c *call) admit() []int {
 		if behind[string(r.Key)] {
 			continue
 		}
-		if err := c.checkRecord(r, batchOverhead+c.sizes[i]); err != nil {
+		if err := c.checkRecord(i); err != nil {
 			c.results[i] = outbox.Failed(outbox.Permanent(err))
 			if r.Key != nil {
 				behind[string(r.Key)] = true
@@ -72,8 +75,12 @@ func (c *call) admit() []int {
 	return at
 }
 
-// checkRecord refuses r, which takes size bytes alone in a batch, if the client would.
-func (c *call) checkRecord(r *kgo.Record, size int) error {
+// checkRecord refuses record i if it has no wire form, or if the client would.
+func (c *call) checkRecord(i int) error {
+	r, size := c.records[i], batchOverhead+c.sizes[i]
+	if err := c.refused[i]; err != nil {
+		return err
+	}
 	if r.Topic == "" {
 		return errors.New("publish without a topic")
 	}

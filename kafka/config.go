@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 
+	"github.com/postroom/postroom/cloudevents"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -25,6 +26,8 @@ type Config struct {
 	SASL []sasl.Mechanism
 	// Compression lists codecs in order of preference. Defaults to snappy, then none.
 	Compression []kgo.CompressionCodec
+	// CloudEvents makes CloudEvents of messages. Defaults to none.
+	CloudEvents cloudevents.Config
 	// MaxMessageBytes bounds a record before compression, its headers and a batch's 65 bytes included; 1
 	// KiB to 64 MiB. A larger message is Permanent. Raise it together with the topics' max.message.bytes.
 	// Defaults to 1 000 012.
@@ -68,6 +71,9 @@ func (c Config) withDefaults() Config {
 func (c Config) check() error {
 	if len(c.Brokers) == 0 {
 		return &outbox.FieldError{Field: "Brokers", Code: outbox.CodeMissing, Hint: "name at least one broker, host:port"}
+	}
+	if err := c.CloudEvents.Check(); err != nil {
+		return err
 	}
 	if low, top := 1<<10, 64<<20; c.MaxMessageBytes < low || c.MaxMessageBytes > top {
 		return &outbox.FieldError{

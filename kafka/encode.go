@@ -3,32 +3,45 @@ package kafka
 import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/postroom/postroom/cloudevents"
 	"github.com/postroom/postroom/outbox"
 )
 
 // fresh is the partition of a record that was not sent yet.
 const fresh = -1
 
-// encode returns what goes out for messages, with whom it shares their payloads. A record's timestamp is
-// the time of its send.
-func encode(messages ...*outbox.Message) []*kgo.Record {
+// encode returns what goes out for messages, with whom it shares their payloads, and why some cannot. A record's
+// timestamp is the time of its send.
+func encode(events cloudevents.Config, messages ...*outbox.Message) ([]*kgo.Record, map[int]error) {
+	var refused map[int]error
 	text := &arena{size: min(64<<10, 256*len(messages))}
 	all := make([]kgo.Record, len(messages))
 	records := make([]*kgo.Record, len(messages))
 	for i, m := range messages {
 		r := &all[i]
-		r.Topic, r.Value, r.Headers, r.Partition = m.Topic, m.Payload, encodeHeaders(text, m), fresh
+		wire, err := events.Encode(m, cloudevents.KafkaPrefix)
+		if err != nil {
+			refused = refuse(refused, i, err)
+		}
+		r.Topic, r.Value, r.Headers, r.Partition = m.Topic, wire.Body, encodeHeaders(text, wire.Headers), fresh
 		if m.Key != "" { // an empty key that is not nil would pull all messages without a key into one partition
 			r.Key = text.copy(m.Key)
 		}
 		records[i] = r
 	}
-	return records
+	return records, refused
+}
+
+func refuse(refused map[int]error, i int, err error) map[int]error {
+	if refused == nil {
+		refused = make(map[int]error)
+	}
+	refused[i] = err
+	return refused
 }
 
 // encodeHeaders keeps the order and the duplicates.
-func encodeHeaders(text *arena, m *outbox.Message) []kgo.RecordHeader {
-	wire := outbox.WireHeaders(m)
+func encodeHeaders(text *arena, wire []outbox.Header) []kgo.RecordHeader {
 	headers := make([]kgo.RecordHeader, len(wire))
 	for i, h := range wire {
 		headers[i] = kgo.RecordHeader{Key: h.Name, Value: text.copy(h.Value)}

@@ -45,7 +45,7 @@ func TestPartitioner(t *testing.T) {
 				t.Fatalf("read the hash of %q: %v", key, err)
 			}
 			for _, n := range []int{1, 2, 3, 4, 12, 50, 97} {
-				r := encode(&outbox.Message{Topic: "t", Key: key})[0]
+				r := encoded(&outbox.Message{Topic: "t", Key: key})
 				if got, want := choose(t, partitioner{}.ForTopic("t"), r, n), hash%n; got != want {
 					t.Errorf("partition of key %q among %d = %d, want %d", key, n, got, want)
 				}
@@ -60,10 +60,10 @@ func TestPartitioner(t *testing.T) {
 	t.Run("keeps_a_key_in_its_partition_while_that_has_no_leader", func(t *testing.T) {
 		t.Parallel()
 		p := partitioner{}.ForTopic("t")
-		if !p.RequiresConsistency(encode(&outbox.Message{Topic: "t", Key: "k"})[0]) {
+		if !p.RequiresConsistency(encoded(&outbox.Message{Topic: "t", Key: "k"})) {
 			t.Error("a key may move to partitions that have a leader")
 		}
-		if p.RequiresConsistency(encode(&outbox.Message{Topic: "t"})[0]) {
+		if p.RequiresConsistency(encoded(&outbox.Message{Topic: "t"})) {
 			t.Error("a message without a key may not")
 		}
 	})
@@ -72,7 +72,7 @@ func TestPartitioner(t *testing.T) {
 		t.Parallel()
 		p, used := partitioner{}.ForTopic("t"), make(map[int]bool)
 		for range 400 {
-			used[choose(t, p, encode(&outbox.Message{Topic: "t", Payload: make([]byte, 10_000)})[0], 4)] = true
+			used[choose(t, p, encoded(&outbox.Message{Topic: "t", Payload: make([]byte, 10_000)}), 4)] = true
 		}
 		if len(used) != 4 {
 			t.Errorf("4 MB without a key went to %d of 4 partitions", len(used))
@@ -83,7 +83,7 @@ func TestPartitioner(t *testing.T) {
 		t.Parallel()
 		p := partitioner{}.ForTopic("t")
 		for want := range int32(4) {
-			r := encode(&outbox.Message{Topic: "t"})[0]
+			r := encoded(&outbox.Message{Topic: "t"})
 			r.Partition = want
 			if got := choose(t, p, r, 4); got != int(want) || !p.RequiresConsistency(r) {
 				t.Errorf("a record from partition %d went to %d", want, got)

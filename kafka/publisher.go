@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/postroom/postroom/cloudevents"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -22,6 +23,7 @@ var errTimeout = errors.New("no broker could be reached in time")
 type Publisher struct {
 	pool    *pool
 	limits  *limits
+	events  cloudevents.Config
 	timeout time.Duration
 }
 
@@ -50,6 +52,7 @@ func Open(config Config) (*Publisher, error) {
 	return &Publisher{
 		pool:    pool,
 		limits:  newLimits(config.MaxMessageBytes, config.DeliveryTimeout/8),
+		events:  config.CloudEvents,
 		timeout: config.DeliveryTimeout,
 	}, nil
 }
@@ -65,7 +68,7 @@ func (p *Publisher) Publish(ctx context.Context, messages []*outbox.Message) []o
 	if err != nil {
 		return refuseAll(messages, err)
 	}
-	c := newCall(client, p.limits, messages)
+	c := newCall(client, p.limits, p.events, messages)
 	defer func() { p.pool.giveBack(c.client) }()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, errTimeout)

@@ -11,8 +11,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/postroom/postroom/cloudevents"
 	"github.com/postroom/postroom/outbox"
 )
+
+// encoded returns the record of one message.
+func encoded(m *outbox.Message) *kgo.Record {
+	records, _ := encode(cloudevents.Config{}, m)
+	return records[0]
+}
 
 // The client must never refuse a record for its size that this package let pass: it would refuse that one alone.
 func TestSize(t *testing.T) {
@@ -43,7 +50,7 @@ func TestSize(t *testing.T) {
 
 	highest := 0
 	for payload := range limit {
-		r := encode(&outbox.Message{Topic: "sizes", Key: "key", Type: "T", Payload: bytes.Repeat([]byte("x"), payload)})[0]
+		r := encoded(&outbox.Message{Topic: "sizes", Key: "key", Type: "T", Payload: bytes.Repeat([]byte("x"), payload)})
 		size, fits := batchOverhead+sizeInBatch(r), true
 		if err := send(r); err != nil {
 			fits = false

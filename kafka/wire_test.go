@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-func golden(topic string) *outbox.Message {
+func full(topic string) *outbox.Message {
 	return &outbox.Message{
 		ID: uuid.MustParse("0198c2a4-7d1e-7b5a-9c3f-2f6a1d0e4b77"), Topic: topic, Key: "order-7", Type: "OrderPlaced",
 		Version: 2, Payload: []byte(`{"id":7}`), ContentType: "application/json", Tenant: "acme",
@@ -40,7 +40,7 @@ func TestWire(t *testing.T) {
 		t.Parallel()
 		brokers, topic := testservices.Kafka(t), realTopic(t, 1, nil)
 		before := time.Now().Add(-time.Second)
-		publish(t, brokers, golden(topic))
+		publish(t, brokers, full(topic))
 
 		got := logs(t, brokers, topic)[0]
 		want := []kgo.RecordHeader{
@@ -69,7 +69,7 @@ func TestWire(t *testing.T) {
 	t.Run("tells_no_key_from_a_key_and_a_tombstone_from_an_empty_value", func(t *testing.T) {
 		t.Parallel()
 		brokers, topic := testservices.Kafka(t), realTopic(t, 1, nil)
-		tombstone, empty := golden(topic), golden(topic)
+		tombstone, empty := full(topic), full(topic)
 		tombstone.ID, tombstone.Payload = uuid.New(), nil
 		empty.ID, empty.Payload, empty.Key = uuid.New(), []byte{}, ""
 		publish(t, brokers, tombstone, empty)
@@ -86,9 +86,9 @@ func TestWire(t *testing.T) {
 	t.Run("leaves_the_messages_as_they_were", func(t *testing.T) {
 		t.Parallel()
 		cluster := fake(t, "a")
-		m := golden("a")
+		m := full("a")
 		publish(t, cluster.ListenAddrs(), m)
-		if diff := cmp.Diff(golden("a"), m); diff != "" {
+		if diff := cmp.Diff(full("a"), m); diff != "" {
 			t.Errorf("message (-before +after):\n%s", diff)
 		}
 	})
@@ -100,7 +100,7 @@ func TestWatermill(t *testing.T) {
 	t.Run("subscriber_reads_id_metadata_and_payload", func(t *testing.T) {
 		t.Parallel()
 		brokers, topic := testservices.Kafka(t), realTopic(t, 4, nil)
-		messages := append(keyed(topic, 10, 100), golden(topic))
+		messages := append(keyed(topic, 10, 100), full(topic))
 		publish(t, brokers, messages...)
 
 		read := subscribe(t, brokers, topic, len(messages))
