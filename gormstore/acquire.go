@@ -93,9 +93,6 @@ func (s *Store) recover(ctx context.Context, q querier, sessions []uuid.UUID) er
 	if err := s.dialect.reblock(ctx, q, keys); err != nil {
 		return fmt.Errorf("block keys of recovered claims: %w", err)
 	}
-	if err := s.dialect.prune(ctx, q); err != nil {
-		return fmt.Errorf("prune sessions: %w", err)
-	}
 	return nil
 }
 

@@ -31,6 +31,9 @@ type Config struct {
 	// InboxRetention is how long the inbox remembers a message that was handled, longer than ReplayWindow. Defaults to a
 	// day more than that.
 	InboxRetention time.Duration
+	// Archive is how long delivered messages are kept, in a table of their own. Settling then costs about twice as much.
+	// All relays of an outbox should have the same. Defaults to 0: they are deleted.
+	Archive time.Duration
 	// Logger gets what no caller can be told. Defaults to slog.Default().
 	Logger *slog.Logger
 }

@@ -73,7 +73,8 @@ type steward interface {
 	takeLanes(ctx context.Context, q querier, session uuid.UUID, lanes []int) ([]outbox.Lease, error) // if free
 	raiseEpochs(ctx context.Context, q querier, session uuid.UUID, lanes []int) error
 	dropClaim(ctx context.Context, q querier, token uuid.UUID) error
-	prune(ctx context.Context, q querier) error
+	prune(ctx context.Context, q querier) error // sessions
+	purgeArchive(ctx context.Context, q querier, keep time.Duration, limit int) (int, error)
 }
 
 // inspector serves operators.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -73,6 +74,17 @@ func TestExplain(t *testing.T) {
 		b, err := f.store.Backlog(t.Context())
 		if err != nil || !b.Capped {
 			t.Errorf("got %+v, %v; want a backlog that says it is capped", b, err)
+		}
+	})
+	t.Run("Prune_reads_what_it_removes", func(t *testing.T) {
+		exec(t, f.db, `INSERT INTO outbox_archive (delivered_at, id, seq, lane, attempts, failures, version, uncertain,
+			created_at, topic, type, content_type, transport, tenant)
+			SELECT now() - i * interval '1 second', gen_random_uuid(), i, 0, 0, 0, 1, false, now(), 't', 'T', '', '', ''
+			FROM generate_series(1, 100000) i`)
+		exec(t, f.db, "ANALYZE outbox_archive")
+		p := f.explain(f.store.PurgeSQL(), time.Hour.Microseconds(), 1000)
+		if rows, all := p.read("outbox_archive"); all || rows > 3*1000 {
+			t.Errorf("read %d rows, all of them: %v; want those it removes", rows, all)
 		}
 	})
 }

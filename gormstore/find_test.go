@@ -55,9 +55,10 @@ func TestFind(t *testing.T) {
 func TestUpgrade(t *testing.T) {
 	t.Run("from_version_1_is_asked_for_and_adds_the_audit", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
-			for _, table := range []string{"audit", "idempotency", "inbox"} {
+			for _, table := range []string{"audit", "archive", "pauses", "idempotency", "inbox"} {
 				exec(t, f.db, "DROP TABLE outbox_"+table)
 			}
+			exec(t, f.db, "ALTER TABLE outbox_lanes DROP COLUMN paused")
 			exec(t, f.db, "UPDATE outbox_meta SET version = 1")
 			exec(t, f.db, "DELETE FROM outbox_migrations WHERE version_id > 1")
 			if _, err := f.store.Find(t.Context(), outbox.Filter{}, 0, 1); !errors.Is(err, gormstore.ErrSchema) {

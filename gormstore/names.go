@@ -62,14 +62,14 @@ func (n names) render(sql string) string { return n.replacer().Replace(sql) }
 func (n names) replacer() *strings.Replacer {
 	var pairs []string
 	for _, t := range []string{
-		"messages", "lanes", "sessions", "claims", "blocks", "audit", "meta", "idempotency", "inbox",
+		"messages", "lanes", "sessions", "claims", "blocks", "pauses", "audit", "archive", "meta", "idempotency", "inbox",
 	} {
 		pairs = append(pairs, "{"+t+"}", n.table(t))
 	}
 	for _, x := range []string{"ready", "due", "suspect", "keyed", "parked"} {
 		pairs = append(pairs, "{name_messages_"+x+"}", quote(n.prefix+"_messages_"+x))
 	}
-	for _, x := range []string{"idempotency_expires", "inbox_handled"} {
+	for _, x := range []string{"idempotency_expires", "inbox_handled", "archive_delivered", "archive_id"} {
 		pairs = append(pairs, "{name_"+x+"}", quote(n.prefix+"_"+x))
 	}
 	return strings.NewReplacer(pairs...)

@@ -48,6 +48,7 @@ var (
 	_ outbox.Backlogger   = (*Store)(nil)
 	_ idempotency.Store   = (*Store)(nil)
 	_ outbox.Inbox        = (*Store)(nil)
+	_ outbox.Pruner       = (*Store)(nil)
 )
 
 // Open makes a store on db, the handle that gorm.Open returned, and installs the commit hook under it. It does no
@@ -59,6 +60,9 @@ func Open(db *gorm.DB, config Config) (*Store, error) {
 	}
 	n, err := newNames(config.Schema, config.Name)
 	if err != nil {
+		return nil, err
+	}
+	if err := config.checkArchive(); err != nil {
 		return nil, err
 	}
 	d, err := newDialect(db, n)

@@ -35,6 +35,8 @@ type postgresSQL struct {
 	channel, announce, backlog              string
 	keys                                    keySQL
 	inbox                                   inboxSQL
+	settleKeeping, keepDelivered            string
+	purgeArchive                            string
 	acts                                    map[verb]string
 }
 
@@ -43,13 +45,16 @@ func newPostgres(n names) *postgres {
 	claim := func(pick string) string {
 		return r.Replace(replaceAll(replaceAll(pgClaim, "{pick}", pick), "{columns}", pgColumns))
 	}
+	settle := func(text string, keep bool) string { return r.Replace(pgKeeping(text, keep)) }
 	channel := replaceAll(pgChannel, "{literal}", literal(n.table("meta")))
 	act := func(change string) string { return r.Replace(replaceAll(pgAct, "{change}", change)) }
 	return &postgres{names: n, sql: postgresSQL{
 		meta: r.Replace(pgMeta), insert: r.Replace(pgInsert), insertOne: r.Replace(pgInsertOne),
 		claim: claim(pgPick), claimPerKey: claim(pgPickPerKey), claimSuspect: claim(pgPickSuspect),
-		settleDelivered: r.Replace(pgSettleDelivered), settle: r.Replace(pgSettle),
-		reblock: r.Replace(pgReblock), share: r.Replace(pgShareLanes),
+		settleDelivered: settle(pgSettleDelivered, false), settle: settle(pgSettle, false),
+		keepDelivered: settle(pgSettleDelivered, true), settleKeeping: settle(pgSettle, true),
+		purgeArchive: r.Replace(pgPurgeArchive),
+		reblock:      r.Replace(pgReblock), share: r.Replace(pgShareLanes),
 		join: r.Replace(pgJoin), renew: r.Replace(pgRenew), bury: r.Replace(pgBury), stop: r.Replace(pgStop),
 		free: r.Replace(pgFreeLanes), fold: r.Replace(pgFold), table: r.Replace(pgTable), lock: r.Replace(pgLockLanes),
 		giveBack: r.Replace(pgGiveBack), take: r.Replace(pgTakeLanes), raise: r.Replace(pgRaiseEpochs),

@@ -11,14 +11,14 @@ import (
 // pgSettleDelivered is the common case: the claim's own list says what to delete.
 const pgSettleDelivered = `
 WITH c AS (DELETE FROM {claims} WHERE token = $1 RETURNING ids),
-d AS (DELETE FROM {messages} WHERE id = ANY (ARRAY (SELECT unnest(ids) FROM c)) RETURNING 1)
+d AS (DELETE FROM {messages} WHERE id = ANY (ARRAY (SELECT unnest(ids) FROM c)) RETURNING {kept}){keep}
 SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM d)`
 
 // pgSettle takes the claim first, and everything else only if it was there: a settle that waited behind a recovery
 // then changes nothing.
 const pgSettle = `
 WITH c AS (DELETE FROM {claims} WHERE token = $1 RETURNING 1),
-d AS (DELETE FROM {messages} WHERE EXISTS (SELECT FROM c) AND id = ANY ($2::uuid[]) RETURNING 1),
+d AS (DELETE FROM {messages} WHERE EXISTS (SELECT FROM c) AND id = ANY ($2::uuid[]) RETURNING {kept}){keep},
 u AS (
   UPDATE {messages} m
   SET state = f.state, attempts = m.attempts + 1, failures = m.failures + f.failed,
@@ -73,14 +73,20 @@ func (p *postgres) settle(ctx context.Context, pool *sql.DB, s settlement) (did 
 
 func (p *postgres) settleMessages(ctx context.Context, q querier, s settlement) (did settled, err error) {
 	defer p.plans.took(time.Now())
-	var row *sql.Row
-	if len(s.changes)+s.released == 0 {
-		row = q.QueryRowContext(ctx, p.plans.text(p.sql.settleDelivered), s.token.String())
-	} else {
-		row = q.QueryRowContext(ctx, p.plans.text(p.sql.settle), p.settleArgs(s)...)
-	}
-	err = row.Scan(&did.claims, &did.changed)
+	text, args := p.settleText(s)
+	err = q.QueryRowContext(ctx, p.plans.text(text), args...).Scan(&did.claims, &did.changed)
 	return did, err
+}
+
+func (p *postgres) settleText(s settlement) (text string, args []any) {
+	delivered, mixed := p.sql.settleDelivered, p.sql.settle
+	if s.archive {
+		delivered, mixed = p.sql.keepDelivered, p.sql.settleKeeping
+	}
+	if len(s.changes)+s.released == 0 {
+		return delivered, []any{s.token.String()}
+	}
+	return mixed, p.settleArgs(s)
 }
 
 func (p *postgres) settleArgs(s settlement) []any {

@@ -33,6 +33,7 @@ type settlement struct {
 	changes   []change
 	released  int
 	keys      []laneKey // whose blocks may change
+	archive   bool      // keep what was delivered
 }
 
 // settled counts what a settlement did.
@@ -47,6 +48,7 @@ func (s *Store) Settle(ctx context.Context, c outbox.Claim, outcomes []outbox.Ou
 	if err != nil {
 		return 0, err
 	}
+	plan.archive = s.config.Archive > 0
 	did, err := s.dialect.settle(ctx, s.pool, plan)
 	if err != nil {
 		return 0, fmt.Errorf("settle %d messages: %w", len(outcomes), err)

@@ -32,9 +32,9 @@ type sqliteSQL struct {
 	join, renew, bury, stop, freeLanes           string
 	claimed, dropClaims, fold                    string
 	table, giveBack, take, raise, prune          string
-	nudge, backlog                               string
 	keys                                         keySQL
 	inbox                                        inboxSQL
+	nudge, backlog, keep, purgeArchive           string
 	audits, acts                                 map[verb]string
 }
 
@@ -53,9 +53,9 @@ func newSQLite(n names) *sqlite {
 		freeLanes: render(liteFreeLanes), claimed: render(liteClaimed), dropClaims: render(liteDropClaims),
 		fold: render(liteFold), table: render(liteTable), giveBack: render(liteGiveBack), take: render(liteTakeLanes),
 		raise: render(liteRaiseEpochs), prune: render(litePrune), nudge: render(liteNudge),
-		backlog: render(liteBacklogText()),
 		keys:    renderKeys(render, keySQL{liteFindKey, liteTakeKey, liteCompleteKey, liteReleaseKey, litePurgeKeys}),
 		inbox:   inboxSQL{render(liteClaimHandling), render(litePurgeInbox)},
+		backlog: render(liteBacklogText()), keep: render(liteKeep), purgeArchive: render(litePurgeArchive),
 		audits: map[verb]string{
 			requeue: render(liteAudit + liteAside), discard: render(liteAudit + liteAside), skip: render(liteAudit + liteHolds),
 		},

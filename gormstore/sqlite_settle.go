@@ -28,7 +28,7 @@ func (l *sqlite) settle(ctx context.Context, pool *sql.DB, s settlement) (did se
 		if did.claims, err = count(q.ExecContext(ctx, l.sql.dropClaim, s.token.String())); err != nil || did.claims == 0 {
 			return err
 		}
-		if did.changed, err = count(q.ExecContext(ctx, l.sql.deliver, jsonArray(s.delivered))); err != nil {
+		if did.changed, err = l.deliver(ctx, q, s); err != nil {
 			return err
 		}
 		for _, c := range s.changes {
@@ -41,6 +41,16 @@ func (l *sqlite) settle(ctx context.Context, pool *sql.DB, s settlement) (did se
 		return l.reblock(ctx, q, s.keys)
 	})
 	return did, err
+}
+
+func (l *sqlite) deliver(ctx context.Context, q querier, s settlement) (int, error) {
+	delivered := jsonArray(s.delivered)
+	if s.archive {
+		if _, err := q.ExecContext(ctx, l.sql.keep, delivered); err != nil {
+			return 0, err
+		}
+	}
+	return count(q.ExecContext(ctx, l.sql.deliver, delivered))
 }
 
 func (l *sqlite) change(ctx context.Context, q querier, c change) (int, error) {

@@ -101,6 +101,7 @@ func (r *Relay) serve(ctx, hard context.Context, b *breaker) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { stopWork(t.keep(keep)) })
 	wg.Go(func() { d.listen(work) })
+	wg.Go(func() { t.prune(work) })
 	err := d.run(work)
 	stopWork(nil)
 	stopKeep()
