@@ -46,6 +46,9 @@ type Config struct {
 	// Heartbeat is the interval in which the broker and we prove to be alive; a URL's own heartbeat parameter
 	// wins. Whole seconds. Defaults to 10 s.
 	Heartbeat time.Duration
+	// Management is the address of RabbitMQ's management API, http://user:password@host:15672, which [Publisher.Check]
+	// asks for what AMQP does not show. Defaults to none.
+	Management string
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
 }

@@ -5,7 +5,8 @@
 //	relay, err := outbox.NewRelay(store, publisher, outbox.RelayConfig{})
 //
 // A message goes to the exchange named by its topic, under its type as the routing key; [Config.Route]
-// changes both. Exchanges, queues and bindings belong to the application: this package declares nothing.
+// changes both. Exchanges, queues and bindings belong to the application: this package declares nothing, and
+// [Publisher.Check] tells at the start of a program what is missing.
 //
 // # What is promised
 //

@@ -58,18 +58,19 @@ func (l *limits) learn(ctx context.Context, k *kgo.Client, topics []string) {
 	}
 	asking, cancel := context.WithTimeout(ctx, l.wait)
 	defer cancel()
-	answers := describe(asking, k, missing)
+	answers := describe(asking, k, missing, maxMessageBytes)
 	if ctx.Err() != nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range missing {
+		bytes, err := strconv.Atoi(answers[t][maxMessageBytes])
 		age := knownAge
-		if answers[t] == 0 {
+		if err != nil {
 			age = unknownAge
 		}
-		l.topics[t] = topicLimit{answers[t], time.Now().Add(age)}
+		l.topics[t] = topicLimit{bytes, time.Now().Add(age)}
 	}
 }
 
@@ -93,24 +94,26 @@ func (l *limits) missing(topics []string) []string {
 	return missing
 }
 
-// describe returns max.message.bytes of those topics that exist and may be described.
-func describe(ctx context.Context, k *kgo.Client, topics []string) map[string]int {
-	const name = "max.message.bytes"
+const maxMessageBytes = "max.message.bytes"
+
+// describe returns named settings of those topics that exist and may be described, by topic and name.
+func describe(ctx context.Context, k *kgo.Client, topics []string, names ...string) map[string]map[string]string {
 	request := kmsg.NewDescribeConfigsRequest()
 	for _, t := range topics {
 		r := kmsg.NewDescribeConfigsRequestResource()
-		r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, t, []string{name}
+		r.ResourceType, r.ResourceName, r.ConfigNames = kmsg.ConfigResourceTypeTopic, t, names
 		request.Resources = append(request.Resources, r)
 	}
 	response, err := request.RequestWith(ctx, k)
 	if err != nil {
 		return nil
 	}
-	found := make(map[string]int)
+	found := make(map[string]map[string]string)
 	for _, r := range response.Resources {
+		found[r.ResourceName] = make(map[string]string)
 		for _, c := range r.Configs {
-			if c.Name == name && c.Value != nil {
-				found[r.ResourceName], _ = strconv.Atoi(*c.Value)
+			if c.Value != nil {
+				found[r.ResourceName][c.Name] = *c.Value
 			}
 		}
 	}
