@@ -40,7 +40,7 @@ func TestRelay_backoff(t *testing.T) {
 		if len(got) != 7 {
 			t.Fatalf("waited %v, want 7 times", got)
 		}
-		for n, low := range []time.Duration{1, 2, 4, 8, 10, 10, 10} {
+		for n, low := range []time.Duration{1, 2, 4, 8, 8, 8, 8} {
 			low *= time.Second
 			if top := min(low*5/4, policy.MaxBackoff); got[n] < low || got[n] > top {
 				t.Errorf("wait %d is %v, want between %v and %v", n+1, got[n], low, top)
@@ -55,6 +55,24 @@ func TestRelay_backoff(t *testing.T) {
 		if slices.Equal(first, other) {
 			t.Errorf("two relays wait in step: %v", other)
 		}
+	})
+	t.Run("varies_at_its_bound", func(t *testing.T) {
+		got := waits(t, "relay", policy)
+		if got[4] == got[5] && got[5] == got[6] {
+			t.Errorf("waited %v, want waits at the bound that differ", got)
+		}
+	})
+	t.Run("of_sessions_that_end_at_once_grows", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSpy()
+			s.onAcquire = func() error { return outbox.ErrSessionEnded }
+			stop := start(t, s, new(broker), outbox.RelayConfig{})
+			time.Sleep(time.Minute)
+			wantStopped(t, stop)
+			if n := len(s.acquired); n < 5 || n > 30 {
+				t.Errorf("began %d sessions in a minute, want a few", n)
+			}
+		})
 	})
 	t.Run("of_an_outage_is_not_shortened_by_commits", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -8,18 +8,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Inspector is a store that shows its messages to an operator and lets one act on those that are set aside. What an
-// operator does is recorded with who did it and why.
+// Inspector is a store that shows its messages to an operator and lets one act on those that are set aside. The acts
+// return how many messages they changed: others of ids are in no state for it (any more), and stay as they are. Each
+// message that was changed is recorded with who did what and why, and relays go on with its key at once.
 type Inspector interface {
 	// Find returns up to limit messages that match f, by number, those behind after (0 starts at the first). Pages are
 	// stable: a message that stays is neither skipped nor shown twice, whatever comes and goes.
 	Find(ctx context.Context, f Filter, after int64, limit int) ([]Record, error)
-	// Requeue makes parked messages due at once under their old number, so that each comes before all later ones of its
-	// key; failures, attempts and crashes start again at zero. Discard removes parked messages. Skip lets the keys of
-	// parked messages go on without them, and keeps them. Each returns how many messages it changed: others of ids are
-	// not parked (any more). A message that a broker may have in spite of its failures stays marked as uncertain.
+
+	// Requeue makes messages that are parked or skipped due at once, under their old number: each comes before all later
+	// ones of its key that are still stored, and holds them until it is settled. Its attempts, failures and crashes start
+	// again at zero; that a broker may have it in spite of them stays marked as uncertain.
 	Requeue(ctx context.Context, act Act, ids ...uuid.UUID) (int, error)
+	// Discard removes messages that are parked or skipped. A copy whose outcome is unknown may arrive all the same.
 	Discard(ctx context.Context, act Act, ids ...uuid.UUID) (int, error)
+	// Skip lets the keys of parked messages go on without them, and keeps the messages as skipped.
 	Skip(ctx context.Context, act Act, ids ...uuid.UUID) (int, error)
 }
 
@@ -44,16 +47,16 @@ func (a Act) Check() error {
 // Status is where a stored message stands, in the words that operators see.
 type Status string
 
-// The statuses.
+// The statuses. A message has the first one that fits.
 const (
-	StatusPending   Status = "pending"
-	StatusScheduled Status = "scheduled" // waits for AvailableAt
+	StatusParked    Status = "parked"    // set aside, holds its key
+	StatusSkipped   Status = "skipped"   // set aside, its key goes on
 	StatusInFlight  Status = "in_flight" // in an open claim
-	StatusHeld      Status = "held"      // behind an earlier message of its key that waits or is parked
-	StatusRetrying  Status = "retrying"
-	StatusSuspect   Status = "suspect" // was in a claim that ended without a settle
-	StatusParked    Status = "parked"  // holds its key
-	StatusSkipped   Status = "skipped" // parked, its key goes on
+	StatusRetrying  Status = "retrying"  // waits for its next attempt, holds its key
+	StatusSuspect   Status = "suspect"   // was in a claim that ended without a settle, holds its key
+	StatusScheduled Status = "scheduled" // waits for AvailableAt
+	StatusHeld      Status = "held"      // behind a message that holds its key
+	StatusPending   Status = "pending"
 )
 
 // Filter narrows what is shown; its zero value matches everything, and each field that is set must match.

@@ -232,6 +232,15 @@ func TestRelay_lease(t *testing.T) {
 			}
 		})
 	})
+	t.Run("MaxPublishDuration_does_not_bind_where_lanes_are_renewed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, b := memstore.New(memstore.Config{}), &broker{pause: 6 * time.Second}
+			enqueue(t, s, message("a", "1"))
+			stop := start(t, s, b, slow)
+			time.Sleep(time.Minute)
+			wantStopped(t, stop)
+		})
+	})
 	t.Run("a_publish_beyond_MaxPublishDuration_ends_the_relay", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, b := memstore.New(memstore.Config{}), &broker{pause: 6 * time.Second}

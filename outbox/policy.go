@@ -68,7 +68,7 @@ func (p Policy) check(name string) error {
 }
 
 // backoff is the wait after the nth failure: MinBackoff doubled n-1 times and up to a quarter more, so that messages
-// that failed together do not come back together; at most top.
+// that failed together do not come back together; at most top, and then from four fifths of it up.
 func (p Policy) backoff(n int, top time.Duration, jitter *rand.Rand) time.Duration {
 	return backoff(n, p.MinBackoff, min(p.MaxBackoff, top), jitter)
 }
@@ -78,6 +78,7 @@ func backoff(n int, low, top time.Duration, jitter *rand.Rand) time.Duration {
 	for ; n > 1 && d < top; n-- {
 		d *= 2
 	}
+	d = max(low, min(d, top-top/5))
 	d += time.Duration(jitter.Int64N(int64(d)/4 + 1))
 	return min(d, top)
 }

@@ -14,7 +14,7 @@ func (w *worker) publish(ctx context.Context, g grip, claim Claim) ([]Outcome, e
 	if len(claimed) == 1 && claimed[0].Suspect && claimed[0].Crashes >= w.config.MaxCrashes {
 		return []Outcome{crashed(claimed[0])}, nil
 	}
-	if w.fresh(g) {
+	if w.fresh(g.since) {
 		if err := w.publishWaves(ctx, claimed, results); err != nil {
 			return nil, err
 		}
@@ -27,12 +27,12 @@ func (w *worker) publish(ctx context.Context, g grip, claim Claim) ([]Outcome, e
 }
 
 // publishWaves leaves the zero Result to messages behind a failed one of their key, and to all that are left when
-// ctx ends.
+// ctx ends, or when nobody has renewed the lease for so long that it might end during the next call.
 func (w *worker) publishWaves(ctx context.Context, claimed []*Claimed, results []Result) error {
 	wave, n := waves(claimed, w.config.Mode, w.keyOrdered)
 	failed := make(map[string]bool)
 	at, messages := make([]int, 0, len(claimed)), make([]*Message, 0, len(claimed))
-	for now := 0; now < n && ctx.Err() == nil; now++ {
+	for now := 0; now < n && ctx.Err() == nil && w.fresh(w.renewed()); now++ {
 		at, messages = at[:0], messages[:0]
 		for i, c := range claimed {
 			if wave[i] == now && !failed[c.Key] {
@@ -67,11 +67,11 @@ func (w *worker) call(messages []*Message) ([]Result, error) {
 	}
 	longest := w.config.MaxPublishDuration
 	if longest > 0 && took > longest && w.hard.Err() == nil {
-		return nil, fmt.Errorf("outbox: publisher took %v, MaxPublishDuration is %v", took, longest)
+		return nil, fmt.Errorf("outbox: publisher took %v, MaxPublishDuration is %v: bound it, or raise that", took, longest)
 	}
 	return results, nil
 }
 
 func wrongLength(results, messages int) error {
-	return fmt.Errorf("outbox: publisher returned %d results for %d messages", results, messages)
+	return fmt.Errorf("outbox: publisher returned %d results for %d messages: test it by publishertest", results, messages)
 }

@@ -10,7 +10,7 @@ import (
 
 var (
 	errRanBefore = errors.New("outbox: a relay runs once: make a new one")
-	errStop      = errors.New("outbox: the relay was stopped with a publish in flight, its lanes lapse")
+	errStop      = errors.New("outbox: stop took longer than StopTimeout: what is in flight may arrive twice, lanes lapse")
 )
 
 // Relay publishes what a store holds, in order, and settles it by the broker's word.
@@ -35,6 +35,9 @@ func NewRelay(store Store, publisher Publisher, config RelayConfig) (*Relay, err
 	config = config.withDefaults()
 	if err := config.check(store); err != nil {
 		return nil, err
+	}
+	if _, ok := store.(LaneRenewer); ok {
+		config.MaxPublishDuration = 0
 	}
 	return &Relay{
 		store: store, publisher: publisher, config: config, gauge: newGauge(), observer: newObserver(config),
@@ -64,16 +67,19 @@ func (r *Relay) Run(ctx context.Context) error {
 
 // runSessions runs one session after another, until one ends for another reason than that it was taken for dead.
 func (r *Relay) runSessions(ctx, hard context.Context) error {
-	b := newBreaker(newJitter(r.config.ID, -3))
-	for {
+	b, jitter := newBreaker(newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)
+	for short := 1; ; short++ {
+		began := time.Now()
 		err := r.runSession(ctx, hard, b)
-		switch {
-		case errors.Is(err, ErrSessionEnded) && ctx.Err() == nil:
-			r.config.Logger.Warn("outbox: session ended, a new one starts", "relay", r.config.ID)
-		case errors.Is(err, ErrSessionEnded):
-			return nil
-		default:
+		if !isSessionEnded(err) {
 			return err
+		}
+		if time.Since(began) > r.config.Lease {
+			short = 1
+		}
+		r.config.Logger.Warn("outbox: session ended, a new one starts", "relay", r.config.ID)
+		if !sleep(ctx, backoff(short, storeBackoff, maxStoreBackoff, jitter), nil) {
+			return nil
 		}
 	}
 }

@@ -20,16 +20,22 @@ type Store interface {
 
 	// Claim records under r.Token, and returns, due messages of those lanes of r that the session still holds at the
 	// given epoch: oldest first within a lane, bounded by count and bytes (a bound stops, it never skips, and the first
-	// message always fits), and never one whose key has an earlier message that blocks. An empty claim records nothing.
+	// message always fits), and never one whose key has an earlier message that blocks. A message is in one
+	// open claim at most, and until that is settled no other claim gets a later message of its key; a store may hold back
+	// the rest of its lane as well, since a relay has one claim in a lane at a time. An empty claim records nothing.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
 
 	// Void undoes a claim whose answer never came: once it returns nil, the claim names no message and cannot come to
 	// exist. It changes the epoch of r's lanes, so the relay acquires before it claims again. No attempt is counted.
 	Void(ctx context.Context, r ClaimRequest) error
 
-	// Settle ends a claim: it takes the claim by its token and applies one Outcome per message, atomically. It returns
-	// how many messages it delivered or changed; fewer than asked means that an operator acted on the others. It
-	// returns [ErrClaimLost] when the token is gone, and then changes nothing. Repeating it is safe.
+	// Settle ends a claim: it takes the claim by its token and applies outcomes, which has one for each message of c.
+	// Each lane's part of that is atomic: a claim, a recovery or an operator that looks at the lane finds the claim open
+	// and no outcome applied, or the claim gone and all of them, even if the process ends in between. A store that can
+	// do so for all lanes at once does. Settle returns how many messages it delivered or changed; fewer than asked,
+	// those released not counted, means that an operator acted on the others. It returns [ErrClaimLost] when the token is
+	// gone in some lane, and changes nothing there. Any other error leaves open what was done; the relay repeats the
+	// call, same token and outcomes, until it has an answer.
 	Settle(ctx context.Context, c Claim, outcomes []Outcome) (int, error)
 }
 

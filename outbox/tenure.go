@@ -65,6 +65,13 @@ func (t *tenure) holds(lanes []int) bool {
 	return lanes == nil || slices.ContainsFunc(t.held, func(l Lease) bool { return slices.Contains(lanes, l.Lane) })
 }
 
+// renewed returns since when the lease lives.
+func (t *tenure) renewed() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.since
+}
+
 // lanes returns how many are held.
 func (t *tenure) lanes() int {
 	t.mu.Lock()

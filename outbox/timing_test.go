@@ -36,6 +36,31 @@ func TestRelay_timing(t *testing.T) {
 			wantStopped(t, stop)
 		})
 	})
+	t.Run("a_claim_of_many_waves_is_published_as_far_as_the_lease_is_sure_to_reach", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, b := newSpy(), &broker{pause: 5 * time.Second}
+			began := time.Now()
+			s.onAcquire = func() error {
+				if since := time.Since(began); since > 0 && since < 25*time.Second {
+					return errFault
+				}
+				return nil
+			}
+			for _, n := range numbers(8) {
+				enqueue(t, s.Store, message("a", n))
+			}
+			stop := start(t, unrenewed{s}, b, slow) // the latest start is 15 s after a round began
+			time.Sleep(24 * time.Second)
+			if d := cmp.Diff(numbers(3), b.got("")); d != "" {
+				t.Errorf("published while no round succeeds: %s", d)
+			}
+			time.Sleep(2 * time.Minute)
+			wantStopped(t, stop)
+			if d := cmp.Diff(numbers(8), b.got("")); d != "" {
+				t.Error(d)
+			}
+		})
+	})
 	for name, tc := range map[string]struct {
 		took   time.Duration
 		claims int64

@@ -33,7 +33,7 @@ func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
 	if ctx.Err() != nil || len(g.lanes) == 0 {
 		return 0, nil
 	}
-	if !w.fresh(g) {
+	if !w.fresh(g.since) {
 		w.reacquire()
 		return 0, nil
 	}
@@ -70,14 +70,14 @@ func (w *worker) report(began time.Time) {
 	w.now.Outcomes = nil
 }
 
-// fresh reports whether a publish that starts now ends under the lease that g was taken under, as far as anyone can
+// fresh reports whether a call of Publish that starts now ends under the lease written at since, as far as anyone can
 // know: a store that renews keeps it alive meanwhile, one that does not must leave time for the longest call.
-func (w *worker) fresh(g grip) bool {
+func (w *worker) fresh(since time.Time) bool {
 	longest := w.config.Lease
 	if _, ok := w.store.(LaneRenewer); !ok {
 		longest -= w.config.MaxPublishDuration + w.config.Renew
 	}
-	return !g.since.IsZero() && time.Since(g.since) < longest
+	return !since.IsZero() && time.Since(since) < longest
 }
 
 func (w *worker) claim(ctx context.Context, g grip, limit int) (Claim, error) {
@@ -123,11 +123,11 @@ func checkClaim(c Claim, r ClaimRequest) error {
 	for i, m := range c.Messages {
 		bytes += len(m.Payload)
 		if i > 0 && bytes > r.Bytes {
-			return fmt.Errorf("outbox: store claimed %d bytes, asked for %d", bytes, r.Bytes)
+			return fmt.Errorf("outbox: store claimed %d bytes, asked for %d: test it by storetest", bytes, r.Bytes)
 		}
 	}
 	if len(c.Messages) > r.Limit || r.Suspect && len(c.Messages) > 1 {
-		return fmt.Errorf("outbox: store claimed %d messages, asked for %d", len(c.Messages), r.Limit)
+		return fmt.Errorf("outbox: store claimed %d messages, asked for %d: test it by storetest", len(c.Messages), r.Limit)
 	}
 	return nil
 }

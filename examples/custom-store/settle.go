@@ -14,18 +14,18 @@ func (s *Store) Settle(_ context.Context, c outbox.Claim, outcomes []outbox.Outc
 	for _, o := range outcomes {
 		byLane[o.Lane] = append(byLane[o.Lane], o)
 	}
-	changed, lost := 0, 0
+	changed, lost := 0, false
 	for n, own := range byLane {
 		count, ok := s.decide(n, c.Token, own)
 		if !ok {
-			lost++
+			lost = true
 			continue
 		}
 		changed += count
 		s.carryOut(n)
 	}
-	if lost > 0 && lost == len(byLane) {
-		return 0, outbox.ErrClaimLost
+	if lost {
+		return changed, outbox.ErrClaimLost
 	}
 	return changed, nil
 }

@@ -39,7 +39,7 @@ func Rules() []Mutant {
 		{"rule 18: a requeued message is merely ready", "outbox/memstore/act.go", "r.state, r.due = retrying, time.Now()", "r.state, r.due = ready, time.Now()", storeTest + "act/requeue_holds_the_key_against_suspects"},
 		{"rule 19: every message of a crash is to blame", sqlLanes, "(cardinality(ids) = 1)::integer", "1", sqlStore + "recovery/turns_a_dead_sessions_claim_into_suspects"},
 		{"rule 20: a bound skips", memClaim, "len(picked) > 0 && bytes > r.Bytes {\n\t\t\tbreak", "len(picked) > 0 && bytes > r.Bytes {\n\t\t\tbytes -= len(d.Payload)\n\t\t\tcontinue", storeTest + "claim/stops_at_its_bytes_but_always_takes_the_first"},
-		{"rule 21: the age of a lease is not looked at", "outbox/worker.go", "time.Since(g.since) < longest", "(longest > 0 || time.Since(g.since) < longest)", relayTest + "TestRelay_lease/T8_"},
+		{"rule 21: the age of a lease is not looked at", "outbox/worker.go", "time.Since(since) < longest", "(longest > 0 || time.Since(since) < longest)", relayTest + "TestRelay_lease/T8_"},
 		{"rule 22: a heartbeat revives a session", sqlLanes, "WHERE id = $1 AND stopped_at IS NULL AND expires_at > clock_timestamp()", "WHERE id = $1 AND stopped_at IS NULL", sqlStore + "lanes/are_kept_by_renewal_alone"},
 		{"rule 23: settling asks for a fresh lease", memSettle, "if !ok {", "if !ok || !s.sessions[own.session].alive(time.Now()) {", timing + "T7_"},
 		{"rule 24: fewer messages than asked is a lost claim", "outbox/worker.go", "w.now.Settling, w.now.Outcomes,", "if err == nil && changed < written(outcomes) {\n\t\terr = ErrClaimLost\n\t}\n\tw.now.Settling, w.now.Outcomes,", relayTest + "TestRelay_outcomes/what_an_operator_took_away_is_no_lost_claim"},

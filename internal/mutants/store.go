@@ -105,6 +105,8 @@ var storeAct = []Mutant{
 var storeFind = []Mutant{
 	{"what is in flight is pending", memFind, "case claimed:", "case claimed && false:", storeTest + "find/shows_where_each_message_stands"},
 	{"what is held is pending", memFind, "case held:", "case held && false:", storeTest + "find/shows_where_each_message_stands"},
+	{"held comes before parked", memFind, "case r.state == parked:", "case held:\n\t\treturn outbox.StatusHeld\n\tcase r.state == parked:", storeTest + "find/tells_the_first_status_that_fits"},
+	{"retrying comes before in flight", memFind, "case claimed:", "case claimed && r.state != retrying:", storeTest + "find/tells_the_first_status_that_fits"},
 	{"any status matches", memFind, "{string(f.Status), string(status)},", "", storeTest + "find/shows_where_each_message_stands"},
 	{"any tenant matches", memFind, "{f.Tenant, r.Tenant},", "", storeTest + "find/matches_every_field_of_the_filter"},
 	{"any error matches", memFind, "strings.Contains(r.err, f.Error) &&", "(strings.Contains(r.err, f.Error) || true) &&", storeTest + "find/matches_every_field_of_the_filter"},

@@ -13,6 +13,33 @@ var findCases = []Case{
 		Check:    inspected(checkStatuses),
 	},
 	{
+		Name:     "find/tells_the_first_status_that_fits",
+		Contract: "Of several things that a message is, its status is the first of parked, skipped, in_flight, retrying, scheduled, held.",
+		Check: inspected(func(i *inspector) {
+			a := i.join(long)
+			i.putAll("a", "parked", "retrying", "skipped")
+			i.putAll("b", "in_flight")
+			a.settleEach(a.claim(), func(m *outbox.Claimed) outbox.Outcome {
+				switch string(m.Payload) {
+				case "retrying":
+					return failed(outbox.Retry, time.Hour)
+				case "skipped":
+					return failed(outbox.ParkOne, 0)
+				case "in_flight":
+					return failed(outbox.Retry, 0)
+				}
+				return failed(outbox.ParkKey, 0)
+			})
+			later := message("a", "scheduled")
+			later.AvailableAt = time.Now().Add(time.Hour)
+			i.put(later)
+			i.want("claimed again", payloads(a.claimSome()), []string{"in_flight"})
+			for _, r := range i.find(outbox.Filter{}) {
+				i.want("status", r.Status, string(r.Payload))
+			}
+		}),
+	},
+	{
 		Name:     "find/matches_every_field_of_the_filter",
 		Contract: "Each field of a filter that is set must match; the zero filter matches everything.",
 		Check:    inspected(checkFilters),
