@@ -27,8 +27,8 @@ import (
 var clocks = map[string]string{
 	"database_behind_by_5_minutes": "interval '-5 minutes'",
 	"database_ahead_by_5_minutes":  "interval '5 minutes'",
-	"database_at_the_autumn_change_of_New_York": "timestamptz '2026-11-01 06:00:00Z' - interval '1 second' - timestamptz '" +
-		time.Now().UTC().Format(time.RFC3339) + "'",
+	"database_at_the_autumn_change_of_New_York": fmt.Sprintf(
+		"timestamptz '2026-11-01 05:59:59Z' - timestamptz '%s'", time.Now().UTC().Format(time.RFC3339)),
 }
 
 // zones are of the session; a server's own zone is what sessions have that name none.
