@@ -18,6 +18,8 @@ type plan struct {
 	Rows     float64 `json:"Actual Rows"`
 	Removed  float64 `json:"Rows Removed by Filter"`
 	Loops    float64 `json:"Actual Loops"`
+	Hit      int     `json:"Shared Hit Blocks"`
+	Fetched  int     `json:"Shared Read Blocks"`
 	Plans    []plan
 }
 

@@ -19,7 +19,8 @@ WITH u AS ({change} RETURNING m.id, m.lane, m.topic, m.key),
 a AS (INSERT INTO {audit} (by, reason, act, message, topic, key) SELECT $3, $4, $5, id, topic, key FROM u)
 SELECT lane, key FROM u`
 
-	pgListed  = ` WHERE m.id = ANY ($1::uuid[]) AND m.lane = ANY ($2::smallint[]) AND m.state `
+	// pgListed adds nothing to the state, which keeps the index of all that is parked out of the plan.
+	pgListed  = ` WHERE m.id = ANY ($1::uuid[]) AND m.lane = ANY ($2::smallint[]) AND m.state + 0 `
 	pgRequeue = `UPDATE {messages} m
   SET state = 2, attempts = 0, failures = 0, crashes = 0, available_at = clock_timestamp()` + pgListed + `IN (3, 5)`
 	pgDiscard = `DELETE FROM {messages} m` + pgListed + `IN (3, 5)`

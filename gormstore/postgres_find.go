@@ -11,7 +11,8 @@ import (
 const (
 	// pgFind picks ids by narrow rows, and reads what is wide for those on the page alone.
 	pgFind = `
-SELECT {columns} FROM (SELECT u.id FROM ({places}) u ORDER BY u.seq LIMIT $2) p JOIN {messages} m ON m.id = p.id
+SELECT {columns} FROM {messages} m
+WHERE m.id = ANY (ARRAY (SELECT u.id FROM ({places}) u ORDER BY u.seq LIMIT $2))
 ORDER BY m.seq`
 
 	// pgFindReady reads lane by lane, because no index orders all ready messages.
@@ -20,6 +21,9 @@ ORDER BY m.seq`
   WHERE $11 < 0 OR l.lane = $11)`
 
 	pgFindPlace = `(SELECT m.id, m.seq FROM {messages} m WHERE {place} AND {match} ORDER BY m.seq LIMIT $2)`
+
+	// pgInFlight is a list and no join, so that even a plan for an empty table uses the primary key.
+	pgInFlight = `m.id = ANY (ARRAY (SELECT unnest(c.ids) FROM {claims} c))`
 )
 
 func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Record, error) {
@@ -28,7 +32,7 @@ func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.
 		if place == findReady {
 			reads = append(reads, pgFindReady)
 		} else {
-			reads = append(reads, replaceAll(pgFindPlace, "{place}", place))
+			reads = append(reads, replaceAll(replaceAll(pgFindPlace, "{place}", place), "{claimed}", pgInFlight))
 		}
 	}
 	if len(reads) == 0 {

@@ -72,7 +72,7 @@ UPDATE {messages} m
 SET state = 4, attempts = m.attempts + 1, crashes = m.crashes + f.alone, uncertain = true,
   available_at = clock_timestamp()
 FROM f
-WHERE m.id = f.id AND m.state IN (0, 1, 2, 4)
+WHERE m.id = f.id AND m.id = ANY (ARRAY (SELECT id FROM f)) AND m.state IN (0, 1, 2, 4)
 RETURNING m.lane, m.key`
 
 func (p *postgres) fold(ctx context.Context, q querier, sessions []uuid.UUID) ([]laneKey, error) {

@@ -15,7 +15,7 @@ d AS (DELETE FROM {messages} WHERE id = ANY (ARRAY (SELECT unnest(ids) FROM c)) 
 SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM d)`
 
 // pgSettle takes the claim first, and everything else only if it was there: a settle that waited behind a recovery
-// then changes nothing.
+// then changes nothing. The list of ids beside the join makes even a plan for an empty table use the primary key.
 const pgSettle = `
 WITH c AS (DELETE FROM {claims} WHERE token = $1 RETURNING 1),
 d AS (DELETE FROM {messages} WHERE EXISTS (SELECT FROM c) AND id = ANY ($2::uuid[]) RETURNING {kept}){keep},
@@ -26,7 +26,7 @@ u AS (
     last_class = nullif(f.class, ''), last_error = nullif(f.error, '')
   FROM unnest($3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::boolean[], $8::text[], $9::text[])
     AS f (id, state, wait, failed, uncertain, class, error)
-  WHERE EXISTS (SELECT FROM c) AND m.id = f.id
+  WHERE EXISTS (SELECT FROM c) AND m.id = f.id AND m.id = ANY ($3::uuid[])
   RETURNING 1
 )
 SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM d) + (SELECT count(*) FROM u)`
