@@ -110,7 +110,7 @@ func (f *fixture) act(do actFunc, messages ...*outbox.Message) {
 func (f *fixture) wantBlock(what string, m *outbox.Message) {
 	f.Helper()
 	var seqs []string
-	if err := f.db.Raw("SELECT CAST(seq AS text) FROM outbox_blocks").Scan(&seqs).Error; err != nil {
+	if err := f.db.Raw("SELECT seq FROM outbox_blocks").Scan(&seqs).Error; err != nil {
 		f.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{f.field(m, "seq")}, seqs); diff != "" {
@@ -125,7 +125,8 @@ func (f *fixture) audited(messages ...*outbox.Message) []string {
 	for _, m := range messages {
 		known[m.ID] = m.Key
 	}
-	rows, err := f.db.Raw("SELECT act, by, reason, message, topic, coalesce(key, '') FROM outbox_audit ORDER BY id").Rows()
+	rows, err := f.db.Raw(`SELECT act, a.by, reason, message, topic, coalesce(a.key, '')
+		FROM outbox_audit a ORDER BY id`).Rows()
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -54,8 +54,8 @@ func TestArchive(t *testing.T) {
 			r := f.started()
 			r.settle(r.claim(), all(outbox.Delivered))
 			var got struct{ Topic, Key, Type, Tenant, ContentType, Payload string }
-			err := f.db.Raw(`SELECT topic, key, type, tenant, content_type, payload FROM outbox_archive
-				WHERE id = ? AND delivered_at >= created_at AND headers IS NOT NULL`, m.ID).Scan(&got).Error
+			err := f.db.Raw(`SELECT topic, a.key, type, tenant, content_type, payload FROM outbox_archive a
+				WHERE id = ? AND delivered_at >= created_at AND headers IS NOT NULL`, f.key(m.ID)).Scan(&got).Error
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestPrune(t *testing.T) {
 				t.Errorf("removed %d and %d messages, want 2 and 1", n, m)
 			}
 			var left []string
-			if err := f.db.Raw("SELECT key FROM outbox_archive").Scan(&left).Error; err != nil {
+			if err := f.db.Raw("SELECT a.key FROM outbox_archive a").Scan(&left).Error; err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff([]string{"young"}, left); d != "" {
@@ -171,14 +171,14 @@ func TestPrune(t *testing.T) {
 				}
 			}
 			if f.db.Name() == "postgres" {
-				exec(t, f.db, "UPDATE outbox_sessions SET stopped_at = stopped_at - interval '8 days' WHERE id = ?", old.id)
+				exec(t, f.db, "UPDATE outbox_sessions SET stopped_at = stopped_at - interval '8 days' WHERE id = ?", f.key(old.id))
 			} else {
-				exec(t, f.db, "UPDATE outbox_sessions SET stopped_at = stopped_at - 8 * 86400000000 WHERE id = ?", old.id)
+				exec(t, f.db, "UPDATE outbox_sessions SET stopped_at = stopped_at - 8 * 86400000000 WHERE id = ?", f.key(old.id))
 			}
 			f.prune(10)
 			for _, r := range []*relay{living, stopped, old} {
 				var n int
-				if err := f.db.Raw("SELECT count(*) FROM outbox_sessions WHERE id = ?", r.id).Row().Scan(&n); err != nil {
+				if err := f.db.Raw("SELECT count(*) FROM outbox_sessions WHERE id = ?", f.key(r.id)).Row().Scan(&n); err != nil {
 					t.Fatal(err)
 				}
 				if (n == 1) != (r != old) {

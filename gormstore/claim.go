@@ -58,7 +58,8 @@ type claimAnswer struct {
 	rewound  *int64        // bound of a listed writer that has ended
 	nudges   map[int]int64 // of the lanes that the session still holds
 	suspects bool
-	cut      bool // the byte bound left messages out
+	cut      bool         // the byte bound left messages out
+	late     map[int]bool // lanes in which lower numbers may still come
 	rows     []*storedRow
 }
 

@@ -195,7 +195,7 @@ func TestClaim(t *testing.T) {
 			if c := r.claim(); len(c.Messages) > 0 { // the bounds for late commits follow one claim behind
 				t.Fatalf("claimed %d messages again", len(c.Messages))
 			}
-			exec(t, f.db, "DELETE FROM outbox_messages WHERE id = ?", m[0].ID.String())
+			exec(t, f.db, "DELETE FROM outbox_messages WHERE id = ?", f.key(m[0].ID))
 			exec(t, f.db, "DELETE FROM outbox_blocks")
 			exec(t, f.db, "UPDATE outbox_lanes SET nudge = nudge + 1")
 			if diff := cmp.Diff(ids(m[1]), idsOf(r.claim())); diff != "" {
@@ -212,7 +212,7 @@ func (f *fixture) due(m *outbox.Message) {
 	if f.db.Name() == "postgres" {
 		past = "now() - interval '1 second'"
 	}
-	exec(f, f.db, "UPDATE outbox_messages SET available_at = "+past+" WHERE id = ?", m.ID.String())
+	exec(f, f.db, "UPDATE outbox_messages SET available_at = "+past+" WHERE id = ?", f.key(m.ID))
 }
 
 func TestVoid(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 type Config struct {
 	// Name is the prefix of the tables: at most 38 letters, digits and underscores. Defaults to "outbox".
 	Name string
-	// Schema is the PostgreSQL schema of the tables; SQLite has none. Defaults to the connection's search path.
+	// Schema is the PostgreSQL schema of the tables, or their database on MariaDB and MySQL; SQLite has none. Defaults
+	// to the connection's search path, or its database.
 	Schema string
 	// StrictKeys makes Enqueue take a lock for each key until the transaction ends, so that messages of one key keep
 	// their order even when their writers hold no other common lock. Defaults to false.
@@ -46,7 +47,8 @@ func (c Config) enqueue() outbox.EnqueueConfig {
 type MigrateConfig struct {
 	// Name is the prefix of the tables, as in [Config]. Defaults to "outbox".
 	Name string
-	// Schema is the PostgreSQL schema, made when it is missing. Defaults to the connection's search path.
+	// Schema is the PostgreSQL schema, or the database on MariaDB and MySQL, made when it is missing. Defaults to the
+	// connection's search path, or its database.
 	Schema string
 	// Lanes is the number of lanes, 1 to 4096, fixed for good by the first migration. Defaults to 64.
 	Lanes int

@@ -39,6 +39,7 @@ type migrator interface {
 	makeSchema(ctx context.Context, pool *sql.DB) error
 	tableExists(suffix string) string
 	migrateOptions() []goose.ProviderOption
+	statements(migration string) []string
 	meta(ctx context.Context, q querier) (meta, error)
 }
 
@@ -108,6 +109,8 @@ func newDialect(db *gorm.DB, n names) (dialect, error) {
 			return nil, &NameError{"Schema", n.schema, "SQLite has no schemas: leave it empty"}
 		}
 		return newSQLite(n), nil
+	case mysqlName:
+		return newMySQL(n), nil
 	}
 	return nil, ErrDialect
 }
@@ -121,5 +124,5 @@ func isDuplicate(err error) bool {
 	}](err); ok {
 		return e.SQLState() == uniqueViolation
 	}
-	return isSQLiteDuplicate(err)
+	return isSQLiteDuplicate(err) || mysqlCode(err) == myDuplicate
 }

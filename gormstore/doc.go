@@ -12,8 +12,8 @@
 //		return tx.Enqueue(ctx, orderPlaced(order))
 //	})
 //
-// The same [Store] is the outbox.Store of a relay. PostgreSQL 13 and later, through pgx or lib/pq, and
-// SQLite 3.42 and later are supported; [Migrate] makes the tables.
+// The same [Store] is the outbox.Store of a relay. PostgreSQL 13 and later, through pgx or lib/pq, MariaDB 10.6 and
+// later, and SQLite 3.42 and later are supported; MySQL 8.0.19 and later should work. [Migrate] makes the tables.
 //
 // # What it promises
 //
@@ -26,6 +26,20 @@
 //
 // It keeps no order between keys, nor for writers that enqueue before they lock. It says nothing about the broker:
 // that is the relay's part.
+//
+// # MariaDB and MySQL
+//
+// Tested with MariaDB 10.11 through GORM's own driver. MySQL 8 takes the same statements by its documentation, and was
+// not tried. Every table is InnoDB's. A message and its row must fit into max_allowed_packet (16 MiB by default, so
+// payloads above 15 MiB need more, and with interpolateParams those above 7 MiB). All writers and relays have to use
+// the same server: between the nodes of Galera or of several primaries, numbers say nothing about order. binlog_format must be
+// MIXED or ROW, because relays use READ COMMITTED. There is no LISTEN, so relays of other processes find new messages
+// by polling.
+//
+// Enqueue waits for the statements of other Enqueues, which are short, and never for their transactions; where
+// innodb_autoinc_lock_mode is 2, which is MySQL's default, it takes a named lock for that, and two more round trips.
+// InnoDB ends a deadlock by an error: within the application's transactions that goes to the application, as always;
+// the store's own ones are run again.
 //
 // # SQLite
 //

@@ -18,8 +18,8 @@ var (
 	ErrJoinedOptions = errors.New("gormstore: options cannot change the transaction that is joined")
 	// ErrOpened: a store of this schema and name is already open on this database handle.
 	ErrOpened = errors.New("gormstore: a store of this schema and name is already open on this handle")
-	// ErrDialect: the database is neither PostgreSQL nor SQLite.
-	ErrDialect = errors.New("gormstore: unsupported database: use PostgreSQL or SQLite")
+	// ErrDialect: the database is neither PostgreSQL nor MariaDB, MySQL or SQLite.
+	ErrDialect = errors.New("gormstore: unsupported database: use PostgreSQL, MariaDB, MySQL or SQLite")
 	// ErrPooler: a pooler before PostgreSQL gives each statement another connection (PgBouncer's pool_mode=statement),
 	// so there are no transactions. Use its transaction or session mode.
 	ErrPooler = errors.New("gormstore: the pooler is in statement mode, which has no transactions: use transaction mode")

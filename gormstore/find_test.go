@@ -15,7 +15,7 @@ func TestFind(t *testing.T) {
 	t.Run("shows_a_message_whose_headers_cannot_be_read", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			m := f.enqueue("k")[0]
-			exec(t, f.db, "UPDATE outbox_messages SET headers = ? WHERE id = ?", []byte{9}, m.ID.String())
+			exec(t, f.db, "UPDATE outbox_messages SET headers = ? WHERE id = ?", []byte{9}, f.key(m.ID))
 			found, err := f.store.Find(t.Context(), outbox.Filter{Key: "k"}, 0, 10)
 			if err != nil || len(found) != 1 || found[0].ID != m.ID || len(found[0].Headers) > 0 {
 				t.Errorf("got %d messages, %v; want the one, without headers", len(found), err)

@@ -39,6 +39,7 @@ type fixture struct {
 // databases are what every behaviour is checked on.
 var databases = map[string]func(t testing.TB, config gorm.Config) *gorm.DB{
 	"postgres": openPostgres,
+	"mariadb":  openMariaDB,
 	"sqlite":   openSQLite,
 }
 
@@ -171,11 +172,35 @@ func (f *fixture) count(table string) int {
 	return int(n)
 }
 
+// now is the database's clock, as SQL.
+func (f *fixture) now() string {
+	switch f.db.Name() {
+	case "sqlite":
+		return "CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
+	case "mysql":
+		return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+	}
+	return "clock_timestamp()"
+}
+
+// key is an id as the database holds it.
+func (f *fixture) key(id uuid.UUID) any {
+	if f.db.Name() == "mysql" {
+		return id[:]
+	}
+	return id.String()
+}
+
 // field reads one column of a stored message.
 func (f *fixture) field(m *outbox.Message, column string) string {
 	f.Helper()
 	var value string
-	row := f.db.Raw("SELECT coalesce(CAST("+column+" AS text), '') FROM outbox_messages WHERE id = ?", m.ID.String()).Row()
+	text := "text"
+	if f.db.Name() == "mysql" {
+		text = "char"
+	}
+	text = "SELECT coalesce(CAST(" + column + " AS " + text + "), '') FROM outbox_messages WHERE id = ?"
+	row := f.db.Raw(text, f.key(m.ID)).Row()
 	if err := row.Scan(&value); err != nil {
 		f.Fatalf("read %s of a message: %v", column, err)
 	}

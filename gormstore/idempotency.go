@@ -77,7 +77,14 @@ func (s *Store) held(ctx context.Context, sum [32]byte) (idempotency.Record, err
 func (s *Store) take(ctx context.Context, r idempotency.Reservation) (bool, error) {
 	sum, lease := r.Key.Sum(), r.Lease.Microseconds()
 	n, err := s.execOnce(ctx, s.dialect.keySQL().take, sum[:], r.Owner.String(), r.Fingerprint[:], lease, lease)
-	return n > 0, err
+	if err != nil || n == 0 || s.dialect.name() != mysqlName {
+		return n > 0, err
+	}
+	record, err := s.held(ctx, sum) // a driver with clientFoundRows counts a row that is found and left as it was, too
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return record.Owner == r.Owner, err
 }
 
 // Complete records the answer in the transaction that ctx carries, see [idempotency.Store]. It returns

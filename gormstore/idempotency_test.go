@@ -99,10 +99,10 @@ func TestIdempotencyKeys(t *testing.T) {
 
 // past is an instant of the database, as SQL.
 func (f *fixture) past(d time.Duration) string {
-	if f.db.Name() == "sqlite" {
-		return "CAST(unixepoch('subsec') * 1000000 AS INTEGER) - " + micros(d)
+	if f.db.Name() == "postgres" {
+		return f.now() + " - " + micros(d) + " * interval '1 microsecond'"
 	}
-	return "clock_timestamp() - " + micros(d) + " * interval '1 microsecond'"
+	return f.now() + " - " + micros(d)
 }
 
 // age moves a column of all rows back.

@@ -23,7 +23,7 @@ var migrations embed.FS
 // Migrate makes the outbox tables, or brings them to this package's version. It may be run by several processes at
 // once, and again at every start. It returns [ErrLanes] when config asks for another number of lanes than recorded.
 func Migrate(ctx context.Context, db *gorm.DB, config MigrateConfig) error {
-	n, err := newNames(config.Schema, config.Name)
+	n, err := newNames(db, config.Schema, config.Name)
 	if err != nil {
 		return err
 	}
@@ -128,15 +128,20 @@ func readMigrations(d dialect, n names, lanes int) ([]*goose.Migration, error) {
 		if err != nil {
 			return nil, fmt.Errorf("number of migration %s: %w", f.Name(), err)
 		}
-		steps = append(steps, goose.NewGoMigration(version, runSQL(n.renderMigration(string(text), lanes)), nil))
+		statements := d.statements(n.renderMigration(string(text), lanes))
+		steps = append(steps, goose.NewGoMigration(version, runSQL(statements), nil))
 	}
 	return steps, nil
 }
 
-func runSQL(text string) *goose.GoFunc {
+func runSQL(statements []string) *goose.GoFunc {
 	return &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, text)
-		return err
+		for _, text := range statements {
+			if _, err := tx.ExecContext(ctx, text); err != nil {
+				return err
+			}
+		}
+		return nil
 	}}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"gorm.io/gorm"
 )
 
 const (
@@ -31,9 +33,12 @@ func (e *NameError) Error() string {
 }
 
 // names are the identifiers of one store, the only ones that reach SQL text, validated and always quoted.
-type names struct{ schema, prefix string }
+type names struct {
+	schema, prefix string
+	ticks          bool // MySQL's quotes
+}
 
-func newNames(schema, prefix string) (names, error) {
+func newNames(db *gorm.DB, schema, prefix string) (names, error) {
 	if prefix == "" {
 		prefix = defaultName
 	}
@@ -43,18 +48,23 @@ func newNames(schema, prefix string) (names, error) {
 	if len(schema) > maxSchema || !utf8.ValidString(schema) || strings.IndexByte(schema, 0) >= 0 {
 		return names{}, &NameError{"Schema", schema, fmt.Sprintf("use at most %d bytes of UTF-8", maxSchema)}
 	}
-	return names{schema: schema, prefix: prefix}, nil
+	return names{schema: schema, prefix: prefix, ticks: db.Dialector.Name() == mysqlName}, nil
 }
 
 // table returns the quoted, qualified name of a table.
 func (n names) table(suffix string) string {
 	if n.schema == "" {
-		return quote(n.prefix + "_" + suffix)
+		return n.quote(n.prefix + "_" + suffix)
 	}
-	return quote(n.schema) + "." + quote(n.prefix+"_"+suffix)
+	return n.quote(n.schema) + "." + n.quote(n.prefix+"_"+suffix)
 }
 
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+func (n names) quote(name string) string {
+	if n.ticks {
+		return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+	}
+	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+}
 
 // render puts names into a statement: {messages} becomes the quoted table, {name_x} the quoted identifier prefix_x.
 func (n names) render(sql string) string { return n.replacer().Replace(sql) }
@@ -63,14 +73,15 @@ func (n names) replacer() *strings.Replacer {
 	var pairs []string
 	for _, t := range []string{
 		"messages", "lanes", "sessions", "claims", "blocks", "pauses", "audit", "archive", "meta", "idempotency", "inbox",
+		"keys",
 	} {
 		pairs = append(pairs, "{"+t+"}", n.table(t))
 	}
 	for _, x := range []string{"ready", "due", "suspect", "keyed", "parked"} {
-		pairs = append(pairs, "{name_messages_"+x+"}", quote(n.prefix+"_messages_"+x))
+		pairs = append(pairs, "{name_messages_"+x+"}", n.quote(n.prefix+"_messages_"+x))
 	}
 	for _, x := range []string{"idempotency_expires", "inbox_handled", "archive_delivered", "archive_id"} {
-		pairs = append(pairs, "{name_"+x+"}", quote(n.prefix+"_"+x))
+		pairs = append(pairs, "{name_"+x+"}", n.quote(n.prefix+"_"+x))
 	}
 	return strings.NewReplacer(pairs...)
 }

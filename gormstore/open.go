@@ -58,7 +58,7 @@ func Open(db *gorm.DB, config Config) (*Store, error) {
 	if err := config.checkInbox(); err != nil {
 		return nil, err
 	}
-	n, err := newNames(config.Schema, config.Name)
+	n, err := newNames(db, config.Schema, config.Name)
 	if err != nil {
 		return nil, err
 	}

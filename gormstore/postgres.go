@@ -80,13 +80,16 @@ func (p *postgres) makeSchema(ctx context.Context, pool *sql.DB) error {
 		return nil
 	}
 	var exists bool
-	err := pool.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", quote(p.names.schema)).Scan(&exists)
+	err := pool.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", p.names.quote(p.names.schema)).Scan(&exists)
 	if err != nil || exists {
 		return err
 	}
-	_, err = pool.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+quote(p.names.schema))
+	_, err = pool.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+p.names.quote(p.names.schema))
 	return err
 }
+
+// statements of a migration go to the server together.
+func (*postgres) statements(text string) []string { return []string{text} }
 
 // migrateOptions let one process migrate at a time.
 func (p *postgres) migrateOptions() []goose.ProviderOption {

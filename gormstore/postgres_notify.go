@@ -72,7 +72,7 @@ func pgxConn(c any) (*pgx.Conn, bool) {
 func (p *postgres) hear(
 	ctx context.Context, conn *pgx.Conn, channel string, s *Store, ready func(), heard func(string),
 ) error {
-	if _, err := conn.Exec(ctx, "LISTEN "+quote(channel)); err != nil {
+	if _, err := conn.Exec(ctx, "LISTEN "+p.names.quote(channel)); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	if err := p.probe(ctx, conn, s, heard); err != nil {

@@ -408,13 +408,9 @@ func TestRace(t *testing.T) {
 // expired waits until the database takes a session for dead.
 func (f *fixture) expired(r *relay) {
 	f.Helper()
-	clock := "clock_timestamp()"
-	if f.db.Name() == "sqlite" {
-		clock = "CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
-	}
 	f.eventually("a lease to run out", func() bool {
 		var n int
-		row := f.db.Raw("SELECT count(*) FROM outbox_sessions WHERE id = ? AND expires_at <= "+clock, r.id.String()).Row()
+		row := f.db.Raw("SELECT count(*) FROM outbox_sessions WHERE id = ? AND expires_at <= "+f.now(), f.key(r.id)).Row()
 		if err := row.Scan(&n); err != nil {
 			f.Fatal(err)
 		}

@@ -36,6 +36,9 @@ func readings(q claimQuery, a claimAnswer) []reading {
 			}
 		}
 		r.cut = len(perLane[i]) >= l.room || (full && i >= last)
+		if a.late[l.lane] {
+			r.next = a.start(l, nudge)
+		}
 		if bound := leftBehind(perLane[i], q.PerKey); bound < math.MaxInt64 {
 			r.next, r.cut = min(r.next, bound), true
 		}

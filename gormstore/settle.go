@@ -18,6 +18,7 @@ const maxError = 1024 // bytes of last_error
 // change is a message that goes on waiting.
 type change struct {
 	id        uuid.UUID
+	seq       int64
 	state     state
 	wait      time.Duration
 	failed    bool
@@ -30,6 +31,7 @@ type change struct {
 type settlement struct {
 	token     uuid.UUID
 	delivered []uuid.UUID
+	seqs      []int64 // of delivered, in step
 	changes   []change
 	released  int
 	keys      []laneKey // whose blocks may change
@@ -73,7 +75,7 @@ func newSettlement(c outbox.Claim, outcomes []outbox.Outcome) (settlement, error
 		if !ok {
 			return settlement{}, errors.New("settle: the message is not one that Claim returned")
 		}
-		after := p.add(o)
+		after := p.add(o, h.seq)
 		if o.Key != "" && o.Verdict != outbox.Release && (h.state.blocks() || after.blocks()) {
 			keys[laneKey{o.Lane, o.Key}] = true
 		}
@@ -103,11 +105,11 @@ func covers(c outbox.Claim, outcomes []outbox.Outcome) error {
 }
 
 // add puts one outcome into p, and returns the state that the message gets.
-func (p *settlement) add(o outbox.Outcome) state {
-	c := change{id: o.ID, uncertain: o.Class == outbox.ClassUnknown, class: o.Class, err: errorText(o.Err)}
+func (p *settlement) add(o outbox.Outcome, seq int64) state {
+	c := change{id: o.ID, seq: seq, uncertain: o.Class == outbox.ClassUnknown, class: o.Class, err: errorText(o.Err)}
 	switch o.Verdict {
 	case outbox.Delivered:
-		p.delivered = append(p.delivered, o.ID)
+		p.delivered, p.seqs = append(p.delivered, o.ID), append(p.seqs, seq)
 		return ready
 	case outbox.Defer:
 		c.state, c.wait = retrying, o.RetryIn

@@ -124,7 +124,7 @@ func TestSettle(t *testing.T) {
 			m := f.enqueue("a", "b")
 			r := f.started()
 			c := r.claim()
-			exec(t, f.db, "DELETE FROM outbox_messages WHERE id = ?", m[0].ID.String())
+			exec(t, f.db, "DELETE FROM outbox_messages WHERE id = ?", f.key(m[0].ID))
 			if n := r.settle(c, all(outbox.Delivered)); n != 1 {
 				t.Errorf("settled %d, want 1", n)
 			}
@@ -178,7 +178,7 @@ func TestSettle(t *testing.T) {
 	t.Run("parks_a_message_that_cannot_be_read_and_goes_on", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			m := f.enqueue("a", "b")
-			exec(t, f.db, "UPDATE outbox_messages SET headers = ? WHERE id = ?", []byte{9}, m[0].ID.String())
+			exec(t, f.db, "UPDATE outbox_messages SET headers = ? WHERE id = ?", []byte{9}, f.key(m[0].ID))
 			r := f.started()
 			if c := r.claim(); len(c.Messages) != 0 {
 				t.Fatalf("claimed %v", idsOf(c))
