@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -39,7 +40,9 @@ func main() {
 type options struct {
 	run      string
 	dir      string
+	suite    string
 	subjects string
+	largest  int
 	profiles string
 	repeats  int
 	limit    time.Duration
@@ -52,8 +55,12 @@ func parse() (options, error) {
 	flag.StringVar(&o.run, "run", time.Now().UTC().Format("20060102-150405"),
 		"name of the run; one that exists goes on where it stopped")
 	flag.StringVar(&o.dir, "dir", "results", "folder of the results")
+	flag.StringVar(&o.suite, "suite", suiteDrain,
+		"what is measured: "+suiteDrain+" (to a broker) or "+suiteStore+" (claim and settle alone)")
+	flag.IntVar(&o.largest, "largest", 10_000_000, "messages of the largest backlog of the store suite, measured once")
 	flag.StringVar(&o.subjects, "subjects", "",
-		"comma-separated subjects to measure (default all: "+strings.Join(names(subject.All()), ", ")+")")
+		"comma-separated subjects to measure (default all: "+strings.Join(names(subject.All()), ", ")+"; of stores: "+
+			strings.Join(names(subject.Stores()), ", ")+")")
 	flag.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each measurement (default none)")
 	flag.IntVar(&o.repeats, "repeats", 3, "measurements of each subject")
 	flag.DurationVar(&o.limit, "limit", 5*time.Minute, "longest time of one measurement")
@@ -79,13 +86,13 @@ func parse() (options, error) {
 }
 
 // bench measures what is still to be measured, prints what it comes to, and reports whether the targets are met. A run
-// of all subjects becomes the latest one.
+// of all subjects becomes the latest one of its suite.
 func bench(ctx context.Context) (met bool, err error) {
 	o, err := parse()
 	if err != nil {
 		return false, err
 	}
-	specs, err := choose(o.subjects)
+	steps, err := plan(o)
 	if err != nil {
 		return false, err
 	}
@@ -93,7 +100,7 @@ func bench(ctx context.Context) (met bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r, err := newRun(ctx, o, specs, at)
+	r, err := newRun(ctx, o, steps, at)
 	if err != nil {
 		return false, err
 	}
@@ -101,12 +108,27 @@ func bench(ctx context.Context) (met bool, err error) {
 		return false, err
 	}
 	fmt.Println()
-	if err := report.Table(os.Stdout, r.file.Summaries); err != nil {
+	if err := r.table(os.Stdout); err != nil {
 		return false, err
 	}
-	met = report.Verdicts(os.Stdout, r.file.Summaries)
+	met = report.Verdicts(os.Stdout, r.comparisons(), r.file.Summaries)
 	if o.subjects != "" {
 		return met, nil
 	}
-	return met, r.file.Save(filepath.Join(o.dir, "latest.json"))
+	return met, r.file.Save(filepath.Join(o.dir, latest(o.suite)))
+}
+
+func (r *benchRun) table(w io.Writer) error {
+	if r.suite == suiteStore {
+		return report.StoreTable(w, r.file.Summaries)
+	}
+	return report.Table(w, r.file.Summaries)
+}
+
+// latest names the results that are kept.
+func latest(suite string) string {
+	if suite == suiteDrain {
+		return "latest.json"
+	}
+	return suite + ".json"
 }

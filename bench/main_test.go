@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestChoose(t *testing.T) {
 
 	t.Run("takes_all_for_an_empty_list", func(t *testing.T) {
 		t.Parallel()
-		got, err := choose("")
+		got, err := choose(suiteDrain, "")
 		if err != nil || len(got) != len(subject.All()) {
 			t.Errorf("choose = %d subjects, %v; want all %d", len(got), err, len(subject.All()))
 		}
@@ -30,7 +31,7 @@ func TestChoose(t *testing.T) {
 
 	t.Run("keeps_the_usual_order", func(t *testing.T) {
 		t.Parallel()
-		got, err := choose("raw-sql,ours-kafka")
+		got, err := choose(suiteDrain, "raw-sql,ours-kafka")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +42,7 @@ func TestChoose(t *testing.T) {
 
 	t.Run("names_the_known_ones_for_an_unknown_one", func(t *testing.T) {
 		t.Parallel()
-		_, err := choose("ours-kafka,ours-pulsar")
+		_, err := choose(suiteDrain, "ours-kafka,ours-pulsar")
 		if err == nil || !strings.Contains(err.Error(), `"ours-pulsar"`) || !strings.Contains(err.Error(), "raw-amqp") {
 			t.Errorf("error = %v, want one with the unknown name and the known ones", err)
 		}
@@ -52,12 +53,14 @@ func TestTurn(t *testing.T) {
 	t.Parallel()
 	t.Run("goes_forwards_and_backwards_in_turn", func(t *testing.T) {
 		t.Parallel()
-		specs := []subject.Spec{{Name: "a"}, {Name: "b"}, {Name: "c"}}
-		var order []string
+		steps := []step{{spec: subject.Spec{Name: "a"}}, {spec: subject.Spec{Name: "b"}}, {spec: subject.Spec{Name: "c"}}}
+		order := ""
 		for repeat := 1; repeat <= 3; repeat++ {
-			order = append(order, names(turn(specs, repeat))...)
+			for _, s := range turn(steps, repeat) {
+				order += s.spec.Name
+			}
 		}
-		if got, want := strings.Join(order, ""), "abccbaabc"; got != want {
+		if got, want := order, "abccbaabc"; got != want {
 			t.Errorf("order = %s, want %s", got, want)
 		}
 	})
@@ -83,6 +86,18 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &benchRun{options: options{limit: time.Minute}, at: at}
+
+	for _, s := range storeSteps(subject.Stores(), small, 5*small.Messages) {
+		t.Run("drains_"+s.spec.Name+"_"+s.cell.Condition+fmt.Sprint(s.cell.Workload), func(t *testing.T) {
+			got, err := r.measure(t.Context(), s.spec, s.cell, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Error != "" || got.Rate <= 0 || got.WAL <= 0 || got.CPU["database"] < 0 {
+				t.Errorf("got %+v, want a rate and a log without an error", got)
+			}
+		})
+	}
 
 	for _, spec := range subject.All() {
 		t.Run("carries_everything_once_by_"+spec.Name, func(t *testing.T) {

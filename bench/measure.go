@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/postroom/postroom/bench/internal/condition"
 	"github.com/postroom/postroom/bench/internal/cpu"
 	"github.com/postroom/postroom/bench/internal/load"
 	"github.com/postroom/postroom/bench/internal/results"
@@ -57,12 +58,28 @@ func (r *benchRun) drain(
 		return fmt.Errorf("open the subject: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := condition.Prepare(ctx, sample.Condition, s); err != nil {
+		return fmt.Errorf("prepare for %s: %w", sample.Condition, err)
+	}
 	if err := s.Fill(ctx); err != nil {
 		return err
 	}
 	if err := database.Ready(ctx); err != nil {
 		return err
 	}
+	end, err := condition.Begin(ctx, sample.Condition, site.Database)
+	if err != nil {
+		return fmt.Errorf("begin %s: %w", sample.Condition, err)
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	return r.work(ctx, spec, s, site, database, sample)
+}
+
+// work is what is measured.
+func (r *benchRun) work(
+	ctx context.Context, spec subject.Spec, s subject.Subject, site subject.Site, database *servers.Database,
+	sample *results.Sample,
+) error {
 	stop, err := r.profile(fmt.Sprintf("%s-%d", spec.Name, sample.Repeat))
 	if err != nil {
 		return err
@@ -70,12 +87,16 @@ func (r *benchRun) drain(
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	meter := r.meter(spec.Broker)
-	before := meter.Seconds()
+	log, errLog := database.WAL(ctx)
+	used := meter.Seconds()
 	broken := s.Drain(limited)
-	sample.CPU = perMessage(meter.Since(before), sample.Workload.Messages)
-	if err := errors.Join(ctx.Err(), stop()); err != nil {
+	used = meter.Since(used)
+	logged, errLogged := database.WAL(ctx)
+	if err := errors.Join(ctx.Err(), stop(), errLog, errLogged); err != nil {
 		return err
 	}
+	sample.CPU = perMessage(used, sample.Workload.Messages)
+	sample.WAL = math.Round((logged - log) / float64(sample.Workload.Messages))
 	fillIn(sample, site, broken)
 	return nil
 }

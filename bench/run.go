@@ -11,20 +11,19 @@ import (
 	"github.com/postroom/postroom/bench/internal/report"
 	"github.com/postroom/postroom/bench/internal/results"
 	"github.com/postroom/postroom/bench/internal/servers"
-	"github.com/postroom/postroom/bench/internal/subject"
 )
 
 // benchRun is all measurements of one call of the command.
 type benchRun struct {
 	options
-	specs []subject.Spec
+	steps []step
 	at    servers.Addresses
 	path  string
 	file  *results.File
 }
 
 // newRun opens the results, and notes what the measurements are made on.
-func newRun(ctx context.Context, o options, specs []subject.Spec, at servers.Addresses) (*benchRun, error) {
+func newRun(ctx context.Context, o options, steps []step, at servers.Addresses) (*benchRun, error) {
 	path := filepath.Join(o.dir, o.run+".json")
 	file, err := results.Open(path)
 	if err != nil {
@@ -42,7 +41,7 @@ func newRun(ctx context.Context, o options, specs []subject.Spec, at servers.Add
 		return nil, fmt.Errorf("go on with run %s: it was made on another machine or with other versions", o.run)
 	}
 	file.Run, file.Machine, file.Versions = o.run, machine, versions
-	return &benchRun{options: o, specs: specs, at: at, path: path, file: file}, nil
+	return &benchRun{options: o, steps: steps, at: at, path: path, file: file}, nil
 }
 
 // modules are those whose versions matter.
@@ -62,10 +61,13 @@ func modules() []string {
 // measureAll lets the subjects take turns (A B, then B A), so that what changes on the machine meanwhile meets all of
 // them, and saves after each.
 func (r *benchRun) measureAll(ctx context.Context) error {
-	fmt.Printf("run %s: %d subjects × %d repeats, results in %s\n", r.options.run, len(r.specs), r.repeats, r.path)
+	fmt.Printf("run %s: %d cells × %d repeats, results in %s\n", r.options.run, len(r.steps), r.repeats, r.path)
 	for repeat := 1; repeat <= r.repeats; repeat++ {
-		for _, spec := range turn(r.specs, repeat) {
-			if err := r.measureOnce(ctx, spec, repeat); err != nil {
+		for _, s := range turn(r.steps, repeat) {
+			if repeat > 1 && s.once {
+				continue
+			}
+			if err := r.measureOnce(ctx, s, repeat); err != nil {
 				return err
 			}
 		}
@@ -73,37 +75,44 @@ func (r *benchRun) measureAll(ctx context.Context) error {
 	return nil
 }
 
-func (r *benchRun) measureOnce(ctx context.Context, spec subject.Spec, repeat int) error {
-	cell := cellOf(spec, r.load)
-	if r.file.Has(cell, repeat) {
+func (r *benchRun) measureOnce(ctx context.Context, s step, repeat int) error {
+	if r.file.Has(s.cell, repeat) {
 		return nil
 	}
 	quiet, cancel := context.WithTimeout(ctx, r.limit)
 	results.WaitIdle(quiet, r.idle)
 	cancel()
-	sample, err := r.measure(ctx, spec, cell, repeat)
+	sample, err := r.measure(ctx, s.spec, s.cell, repeat)
 	if err != nil {
-		return fmt.Errorf("measure %s, repeat %d: %w", spec.Name, repeat, err)
+		return fmt.Errorf("measure %s, repeat %d: %w", s.spec.Name, repeat, err)
 	}
 	fmt.Println(line(sample))
 	r.file.Samples = append(r.file.Samples, sample)
 	r.file.Summarize()
-	r.file.Ratios = report.Ratios(r.file.Summaries)
+	r.file.Ratios = report.Ratios(r.comparisons(), r.file.Summaries)
 	return r.file.Save(r.path)
 }
 
-// turn returns the subjects forwards in odd repeats and backwards in even ones.
-func turn(specs []subject.Spec, repeat int) []subject.Spec {
-	specs = slices.Clone(specs)
-	if repeat%2 == 0 {
-		slices.Reverse(specs)
+func (r *benchRun) comparisons() []report.Comparison {
+	if r.suite == suiteStore {
+		return report.StoreComparisons(r.load, r.largest)
 	}
-	return specs
+	return report.Comparisons()
+}
+
+// turn returns the steps forwards in odd repeats and backwards in even ones.
+func turn(steps []step, repeat int) []step {
+	steps = slices.Clone(steps)
+	if repeat%2 == 0 {
+		slices.Reverse(steps)
+	}
+	return steps
 }
 
 func line(s results.Sample) string {
-	text := fmt.Sprintf("%2d  %-18s %6d messages in %7.3f s  %9.0f msg/s  load %.1f  %s  cpu µs/msg %v",
-		s.Repeat, s.Subject, s.Workload.Messages, s.Seconds, s.Rate, s.Load, s.Arrived, s.CPU)
+	text := fmt.Sprintf("%2d  %-18s %-14s %8d×%4d B in %7.3f s  %9.0f msg/s  load %.1f  %s  cpu µs %v  WAL B %.0f",
+		s.Repeat, s.Subject, s.Condition, s.Workload.Messages, s.Workload.Size, s.Seconds, s.Rate, s.Load, s.Arrived,
+		s.CPU, s.WAL)
 	if s.Error != "" {
 		text += "  FAILED: " + s.Error
 	}

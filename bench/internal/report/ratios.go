@@ -5,52 +5,77 @@ import (
 	"github.com/postroom/postroom/bench/internal/subject"
 )
 
-// Comparison is the ratio of the median rates of two subjects.
-type Comparison struct {
-	Name    string
-	Of      string // this subject's rate
-	Over    string // is divided by this one's
-	AtLeast float64
+// Of names what is measured. Without messages, it is the drain of the subject whatever its workload.
+type Of struct {
+	Subject   string
+	Condition string
+	Messages  int
+	Size      int
 }
 
-// Comparisons are the ratios that are published, with their targets; 0 is none.
+// Comparison is the ratio of the median rates of two cells.
+type Comparison struct {
+	Name    string
+	Of      Of // this one's rate
+	Over    Of // is divided by this one's
+	AtLeast float64
+	// Per is another comparison whose ratio divides this one's: what the same change costs somebody else.
+	Per *Comparison
+}
+
+// Comparisons are the ratios of drains to a broker that are published, with their targets; 0 is none.
 func Comparisons() []Comparison {
+	vs := func(name, of, over string, atLeast float64) Comparison {
+		return Comparison{Name: name, Of: Of{Subject: of}, Over: Of{Subject: over}, AtLeast: atLeast}
+	}
 	return []Comparison{
-		{Name: "kafka_vs_forwarder", Of: subject.OursKafka, Over: subject.ForwarderKafka, AtLeast: 5},
-		{Name: "kafka_vs_river", Of: subject.OursKafka, Over: subject.RiverKafka},
-		{Name: "kafka_vs_skip_locked", Of: subject.OursKafka, Over: subject.SkipLockedKafka},
-		{Name: "kafka_vs_raw", Of: subject.OursKafka, Over: subject.RawKafka},
-		{Name: "amqp_vs_forwarder", Of: subject.OursAMQP, Over: subject.ForwarderAMQP, AtLeast: 5},
-		{Name: "amqp_vs_river", Of: subject.OursAMQP, Over: subject.RiverAMQP},
-		{Name: "amqp_vs_skip_locked", Of: subject.OursAMQP, Over: subject.SkipLockedAMQP},
-		{Name: "amqp_vs_raw", Of: subject.OursAMQP, Over: subject.RawAMQP},
+		vs("kafka_vs_forwarder", subject.OursKafka, subject.ForwarderKafka, 5),
+		vs("kafka_vs_river", subject.OursKafka, subject.RiverKafka, 0),
+		vs("kafka_vs_skip_locked", subject.OursKafka, subject.SkipLockedKafka, 0),
+		vs("kafka_vs_raw", subject.OursKafka, subject.RawKafka, 0),
+		vs("amqp_vs_forwarder", subject.OursAMQP, subject.ForwarderAMQP, 5),
+		vs("amqp_vs_river", subject.OursAMQP, subject.RiverAMQP, 0),
+		vs("amqp_vs_skip_locked", subject.OursAMQP, subject.SkipLockedAMQP, 0),
+		vs("amqp_vs_raw", subject.OursAMQP, subject.RawAMQP, 0),
 	}
 }
 
-// Ratios are those of Comparisons whose subjects were both measured.
-func Ratios(summaries []results.Summary) map[string]float64 {
+// Ratios are those comparisons whose cells were all measured.
+func Ratios(comparisons []Comparison, summaries []results.Summary) map[string]float64 {
 	ratios := map[string]float64{}
-	for _, c := range Comparisons() {
-		if r := ratio(summaries, c.Of, c.Over); r > 0 {
+	for _, c := range comparisons {
+		if r := ratio(summaries, c); r > 0 {
 			ratios[c.Name] = r
 		}
 	}
 	return ratios
 }
 
-// ratio is 0 when one of the two has no rate.
-func ratio(summaries []results.Summary, of, over string) float64 {
-	a, b := find(summaries, of), find(summaries, over)
+// ratio is 0 when something that it needs has no rate.
+func ratio(summaries []results.Summary, c Comparison) float64 {
+	a, b := find(summaries, c.Of), find(summaries, c.Over)
 	if b.Rate.Median == 0 {
 		return 0
 	}
-	return a.Rate.Median / b.Rate.Median
+	r := a.Rate.Median / b.Rate.Median
+	if c.Per == nil {
+		return r
+	}
+	per := ratio(summaries, *c.Per)
+	if per == 0 {
+		return 0
+	}
+	return r / per
 }
 
-// find returns the drain of a subject, or an empty summary.
-func find(summaries []results.Summary, name string) results.Summary {
+// find returns a drain, or an empty summary.
+func find(summaries []results.Summary, of Of) results.Summary {
 	for _, s := range summaries {
-		if s.Kind == results.Drain && s.Subject == name {
+		same := Of{s.Subject, s.Condition, s.Workload.Messages, s.Workload.Size}
+		if of.Messages == 0 {
+			same.Messages, same.Size = 0, 0
+		}
+		if s.Kind == results.Drain && same == of {
 			return s
 		}
 	}

@@ -24,7 +24,7 @@ func TestRatios(t *testing.T) {
 	t.Parallel()
 	t.Run("divides_medians_of_what_was_measured_on_both_sides", func(t *testing.T) {
 		t.Parallel()
-		got := report.Ratios([]results.Summary{
+		got := report.Ratios(report.Comparisons(), []results.Summary{
 			summary(subject.OursKafka, 60, load.Verdict{}),
 			summary(subject.ForwarderKafka, 3, load.Verdict{}),
 			summary(subject.RawKafka, 80, load.Verdict{}),
@@ -55,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			got := report.Verdicts(&out, []results.Summary{
+			got := report.Verdicts(&out, report.Comparisons(), []results.Summary{
 				summary(subject.OursAMQP, test.rate, test.arrived), summary(subject.ForwarderAMQP, 10, sound),
 			})
 			if got != test.want {
@@ -69,7 +69,7 @@ func TestVerdicts(t *testing.T) {
 		broken := summary(subject.OursAMQP, 500, sound)
 		broken.Errors = []string{"stopped"}
 		var out strings.Builder
-		if report.Verdicts(&out, []results.Summary{broken, summary(subject.ForwarderAMQP, 10, sound)}) {
+		if report.Verdicts(&out, report.Comparisons(), []results.Summary{broken, summary(subject.ForwarderAMQP, 10, sound)}) {
 			t.Errorf("met:\n%s", out.String())
 		}
 	})

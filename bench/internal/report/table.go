@@ -29,7 +29,7 @@ func Table(w io.Writer, summaries []results.Summary) error {
 		}
 		fmt.Fprintf(t, "%s\tmessages\tmsg/s\tfrom – to\t× raw\t× forwarder\tarrived\n", group.title)
 		for _, s := range members {
-			raw, peer := find(summaries, group.raw), find(summaries, group.forwarder)
+			raw, peer := find(summaries, Of{Subject: group.raw}), find(summaries, Of{Subject: group.forwarder})
 			fmt.Fprintf(t, "%s\t%d\t%s\t%s – %s\t%s\t%s\t%s\n", s.Subject, s.Workload.Messages, number(s.Rate.Median),
 				number(s.Rate.Min), number(s.Rate.Max), times(s, raw), times(s, peer), arrived(s, group.broker))
 		}
@@ -42,7 +42,7 @@ func Table(w io.Writer, summaries []results.Summary) error {
 func groupOf(summaries []results.Summary, broker servers.Kind) []results.Summary {
 	var members []results.Summary
 	for _, spec := range subject.All() {
-		if s := find(summaries, spec.Name); spec.Broker == broker && s.Subject != "" {
+		if s := find(summaries, Of{Subject: spec.Name}); spec.Broker == broker && s.Subject != "" {
 			members = append(members, s)
 		}
 	}
@@ -51,12 +51,19 @@ func groupOf(summaries []results.Summary, broker servers.Kind) []results.Summary
 
 func arrived(s results.Summary, broker servers.Kind) string {
 	if len(s.Errors) > 0 {
-		return fmt.Sprintf("FAILED %d times: %s", len(s.Errors), s.Errors[0])
+		return failures(s)
 	}
 	if broker == servers.None {
 		return "not published"
 	}
 	return s.Arrived.String()
+}
+
+func failures(s results.Summary) string {
+	if len(s.Errors) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("FAILED %d times: %s", len(s.Errors), s.Errors[0])
 }
 
 func times(s, over results.Summary) string {

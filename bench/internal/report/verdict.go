@@ -9,10 +9,10 @@ import (
 
 // Verdicts writes each ratio with its target, and reports whether all targets that could be judged are met: the ratio
 // is reached, and the subject lost nothing and kept the order in every sample.
-func Verdicts(w io.Writer, summaries []results.Summary) (met bool) {
+func Verdicts(w io.Writer, comparisons []Comparison, summaries []results.Summary) (met bool) {
 	met = true
-	for _, c := range Comparisons() {
-		r := ratio(summaries, c.Of, c.Over)
+	for _, c := range comparisons {
+		r := ratio(summaries, c)
 		if r == 0 {
 			continue
 		}
@@ -23,7 +23,7 @@ func Verdicts(w io.Writer, summaries []results.Summary) (met bool) {
 				word, met = "FAIL", false
 			}
 		}
-		fmt.Fprintf(w, "%s  %-22s %6.2f%s\n", word, c.Name, r, target(c))
+		fmt.Fprintf(w, "%s  %-26s %6.2f%s\n", word, c.Name, r, target(c))
 	}
 	return met
 }

@@ -29,6 +29,8 @@ type Cell struct {
 	Kind     string        `json:"kind"` // what is measured, such as Drain
 	Subject  string        `json:"subject"`
 	Workload load.Workload `json:"workload"`
+	// Condition is what the database suffers from meanwhile, as package condition names it.
+	Condition string `json:"condition,omitempty"`
 }
 
 // Drain is the kind of cell that measures how fast a filled table is emptied.
@@ -46,6 +48,8 @@ type Sample struct {
 	Error   string       `json:"error,omitempty"`
 	// CPU is the processor time of each process involved, in microseconds a message.
 	CPU map[string]float64 `json:"cpu_us,omitempty"`
+	// WAL is what the server wrote to its log, in bytes a message.
+	WAL float64 `json:"wal_bytes,omitempty"`
 }
 
 // Summary is what the samples of a cell come to. Its rates leave out samples with an error.
@@ -57,6 +61,8 @@ type Summary struct {
 	Errors  []string      `json:"errors,omitempty"`
 	// CPU is the median processor time of each process involved, in microseconds a message.
 	CPU map[string]float64 `json:"cpu_us,omitempty"`
+	// WAL is the median of what the server wrote to its log, in bytes a message.
+	WAL float64 `json:"wal_bytes,omitempty"`
 }
 
 // Sound reports whether everything arrived, in order, in every sample.
@@ -92,7 +98,7 @@ func (f *File) Summarize() {
 
 func summarize(c Cell, samples []Sample) Summary {
 	s := Summary{Cell: c}
-	var rates, steady []float64
+	var rates, steady, wal []float64
 	used := map[string][]float64{}
 	for _, one := range samples {
 		s.Arrived = s.Arrived.Add(one.Arrived)
@@ -100,12 +106,12 @@ func summarize(c Cell, samples []Sample) Summary {
 			s.Errors = append(s.Errors, one.Error)
 			continue
 		}
-		rates, steady = append(rates, one.Rate), append(steady, one.Steady)
+		rates, steady, wal = append(rates, one.Rate), append(steady, one.Steady), append(wal, one.WAL)
 		for part, us := range one.CPU {
 			used[part] = append(used[part], us)
 		}
 	}
-	s.Rate, s.Steady = stats.Of(rates), stats.Of(steady)
+	s.Rate, s.Steady, s.WAL = stats.Of(rates), stats.Of(steady), stats.Of(wal).Median
 	for part, us := range used {
 		if s.CPU == nil {
 			s.CPU = map[string]float64{}

@@ -64,6 +64,15 @@ func (d *Database) Ready(ctx context.Context) error {
 	return nil
 }
 
+// WAL returns how many bytes the server has ever written to its log, for everybody.
+func (d *Database) WAL(ctx context.Context) (bytes float64, err error) {
+	err = d.admin.QueryRowContext(ctx, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").Scan(&bytes)
+	if err != nil {
+		return 0, fmt.Errorf("read the end of the log: %w", err)
+	}
+	return bytes, nil
+}
+
 // Drop removes the schema and all in it.
 func (d *Database) Drop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -51,6 +51,8 @@ const (
 	RiverAMQP       = "river-amqp"
 	SkipLockedKafka = "skip-locked-kafka"
 	SkipLockedAMQP  = "skip-locked-amqp"
+	OursSQL         = "ours-sql"
+	SkipLockedSQL   = "skip-locked-sql"
 )
 
 // slow is the share of the subjects that publish one message after another.
@@ -75,6 +77,18 @@ func All() []Spec {
 		{Name: ForwarderAMQP, Broker: rabbit, Share: slow, Open: openForwarder(watermillAMQP)},
 	}
 }
+
+// Stores are the subjects without a broker, in the order in which they take turns.
+func Stores() []Spec {
+	return []Spec{
+		{Name: OursSQL, Open: openStoreLoop},
+		{Name: RawSQL, Open: openPipeline(newDiscard)},
+		{Name: SkipLockedSQL, Open: openSkipLocked(newDiscard)},
+	}
+}
+
+// LargeBody is a body that just fits into a row without being moved out of it.
+const LargeBody = 1_900
 
 // The bounds of the relay's defaults, which the raw subjects keep too.
 const (
