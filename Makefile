@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants
 
-.PHONY: help run test soak check lint format tidy build docs scripts services-up services-down bench
+.PHONY: help run test soak check lint format tidy build docs scripts services-up services-down bench bench-store
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,12 @@ bench: ## measure the relay beside raw limits and other ways (ARGS: flags, see b
 	@echo "bench: on the servers given, or started here (make services-down ends those)"
 	@scripts/services up
 	@eval "$$(scripts/services env)" && cd bench && go run . $(ARGS)
+
+bench-store: ## measure the store alone, beside bare loops, in clean and in tired databases, and Enqueue beside Create
+	@echo "bench-store: on the servers given, or started here (make services-down ends those)"
+	@scripts/services up
+	@eval "$$(scripts/services env)" && (cd bench && go run . -suite store $(ARGS)) && \
+		go test -run '^$$' -bench '^BenchmarkEnqueue$$' -benchtime 2000x ./gormstore
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION)"

@@ -43,7 +43,8 @@ type postgresSQL struct {
 func newPostgres(n names) *postgres {
 	r := n.replacer()
 	claim := func(pick string) string {
-		return r.Replace(replaceAll(replaceAll(pgClaim, "{pick}", pick), "{columns}", pgColumns))
+		text := replaceAll(pgClaim, "{pick}", pick)
+		return r.Replace(replaceAll(replaceAll(text, "{columns}", pgColumns), "{free}", pgFree))
 	}
 	settle := func(text string, keep bool) string { return r.Replace(pgKeeping(text, keep)) }
 	channel := replaceAll(pgChannel, "{literal}", literal(n.table("meta")))

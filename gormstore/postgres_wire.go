@@ -127,7 +127,8 @@ func (w *wireRow) header() (claimAnswer, error) {
 	return a, err
 }
 
-// message reads a claimed message. A text that is the one of the row before is not kept twice.
+// message reads a claimed message, where NULL is what nearly every message has. A text that is the one of the row
+// before is not kept twice.
 func (w *wireRow) message() *storedRow {
 	r := &storedRow{}
 	m := &r.message
@@ -137,7 +138,7 @@ func (w *wireRow) message() *storedRow {
 	}
 	r.ord, m.ID, r.seq = w.int()-1, w.uuid(), bigEndian(w.next())
 	r.Lane, r.state, r.Attempts, r.Failures, r.Crashes = w.int(), state(w.int()), w.int(), w.int(), w.int()
-	m.Version, m.AvailableAt, m.CreatedAt = w.int(), w.time(), w.time()
+	m.Version, m.AvailableAt, m.CreatedAt = max(w.int(), 1), w.time(), w.time()
 	m.Topic, m.Key, m.Type = w.text(same.Topic), w.text(same.Key), w.text(same.Type)
 	m.ContentType, m.Transport, m.Tenant = w.text(same.ContentType), w.text(same.Transport), w.text(same.Tenant)
 	m.Headers, r.broken = decodeHeaders(w.next())

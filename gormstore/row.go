@@ -5,21 +5,25 @@ import (
 	"fmt"
 )
 
-// readRow reads one claimed message. Headers that cannot be read make it broken, not the claim.
+// readRow reads one claimed message, where NULL is what nearly every message has. Headers that cannot be read make it
+// broken, not the claim.
 func readRow(rows *sql.Rows) (*storedRow, error) {
 	r := &storedRow{}
 	m := &r.message
 	r.Message = m
-	var key sql.NullString
+	var key, transport, tenant sql.NullString
+	var stateOf, attempts, failures, crashes, version sql.Null[int]
 	var available sql.NullTime
 	var headers sql.RawBytes
-	err := rows.Scan(&r.ord, &m.ID, &r.seq, &r.Lane, &r.state, &r.Attempts, &r.Failures, &r.Crashes, &m.Version,
-		&available, &m.CreatedAt, &m.Topic, &key, &m.Type, &m.ContentType, &m.Transport, &m.Tenant, &headers, &m.Payload)
+	err := rows.Scan(&r.ord, &m.ID, &r.seq, &r.Lane, &stateOf, &attempts, &failures, &crashes, &version,
+		&available, &m.CreatedAt, &m.Topic, &key, &m.Type, &m.ContentType, &transport, &tenant, &headers, &m.Payload)
 	if err != nil {
 		return nil, fmt.Errorf("read a message: %w", err)
 	}
 	r.ord-- // WITH ORDINALITY counts from one
-	m.Key, m.AvailableAt = key.String, available.Time
+	r.state, r.Attempts, r.Failures, r.Crashes = state(stateOf.V), attempts.V, failures.V, crashes.V
+	m.Version, m.AvailableAt = max(version.V, 1), available.Time
+	m.Key, m.Transport, m.Tenant = key.String, transport.String, tenant.String
 	m.Headers, r.broken = decodeHeaders(headers)
 	return r, nil
 }

@@ -11,7 +11,9 @@ import (
 
 const (
 	// liteColumns tell an empty payload from none, which the driver does not.
-	liteColumns = pgColumns + `, m.payload IS NOT NULL`
+	liteColumns = `m.id, m.seq, m.lane, m.state, m.attempts, m.failures, m.crashes, m.version, m.available_at,
+  m.created_at, m.topic, m.key, m.type, m.content_type, m.transport, m.tenant, m.headers, m.payload,
+  m.payload IS NOT NULL`
 
 	// liteHeld are the lanes of a living session.
 	liteHeld = `SELECT lane, epoch, nudge FROM {lanes} WHERE owner = ?1 AND EXISTS (
