@@ -192,9 +192,7 @@ func TestClaim(t *testing.T) {
 				f.enqueue(fmt.Sprint("other", i))
 			}
 			r.settle(r.claim(), all(outbox.Delivered))
-			if c := r.claim(); len(c.Messages) > 0 { // the bounds for late commits follow one claim behind
-				t.Fatalf("claimed %d messages again", len(c.Messages))
-			}
+			r.settleDown()
 			exec(t, f.db, "DELETE FROM outbox_messages WHERE id = ?", f.key(m[0].ID))
 			exec(t, f.db, "DELETE FROM outbox_blocks")
 			exec(t, f.db, "UPDATE outbox_lanes SET nudge = nudge + 1")
@@ -203,6 +201,17 @@ func TestClaim(t *testing.T) {
 			}
 		})
 	})
+}
+
+// settleDown claims until no bound for late commits holds the cursors back: a claim moves it for the next one, and
+// for writers of any table that run then.
+func (r *relay) settleDown() {
+	r.Helper()
+	for range 4 {
+		if c := r.claim(); len(c.Messages) > 0 {
+			r.Fatalf("claimed %d messages, want none", len(c.Messages))
+		}
+	}
 }
 
 // due makes a waiting message due.
