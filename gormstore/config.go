@@ -23,6 +23,9 @@ type Config struct {
 	MaxPayload int
 	// Headers returns headers to add to every message from its context, such as the trace context. Defaults to none.
 	Headers func(ctx context.Context) []outbox.Header
+	// Registry says how events that models raise become messages, see [Events]. Defaults to none, and then a model that
+	// has raised an event cannot be saved.
+	Registry *outbox.Registry
 	// Control is a pool apart for renewing leases, so that they never wait for a busy one, and for hearing what other
 	// processes commit, which takes one connection past any pooler. Defaults to the pool of the GORM handle.
 	Control *sql.DB

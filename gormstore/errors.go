@@ -32,6 +32,11 @@ var (
 	// ErrRetention: the inbox would forget messages that may come again. Raise Config.InboxRetention or lower
 	// Config.ReplayWindow.
 	ErrRetention = errors.New("gormstore: the inbox must remember longer than messages may come again")
+	// ErrPartialRows: a batch raised events or is captured, and the statement left some of its rows out, or may have.
+	// Which ones is not known, so nothing is announced: write the rows one by one, or without ON CONFLICT DO NOTHING.
+	ErrPartialRows = errors.New("gormstore: a statement left out some of its rows, so their events are not known")
+	// ErrRaisedTwice: another open transaction has stored the events of this model. Save it after that has ended.
+	ErrRaisedTwice = errors.New("gormstore: another open transaction has stored the events of this model")
 	// ErrNoHook: the transaction was not begun through the handle that the store was opened on, so its commit
 	// cannot be seen.
 	ErrNoHook = errors.New("gormstore: this transaction was begun past the commit hook")

@@ -18,8 +18,12 @@ type hook struct {
 	db     *sql.DB
 	commit func(ctx context.Context, tx gorm.Tx) error
 
+	raisers  sync.Map // model type → whether it raises events
+	captures sync.Map // table → capture
+
 	mu     sync.Mutex
 	stores map[names]bool
+	opened []*Store // in order
 }
 
 // installHook puts a hook under db, or returns the one that is there. It does no I/O.
@@ -35,18 +39,22 @@ func installHook(db *gorm.DB, commit func(ctx context.Context, tx gorm.Tx) error
 		return nil, fmt.Errorf("find the connection pool: %w", err)
 	}
 	h := &hook{ConnPool: db.ConnPool, db: pool, commit: commit, stores: map[names]bool{}}
+	if err := h.observe(db); err != nil {
+		return nil, fmt.Errorf("register callbacks: %w", err)
+	}
 	db.ConnPool, db.Statement.ConnPool = h, h
 	return h, nil
 }
 
 // register refuses a second store of the same names.
-func (h *hook) register(n names) error {
+func (h *hook) register(s *Store) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stores[n] {
+	if h.stores[s.names] {
 		return ErrOpened
 	}
-	h.stores[n] = true
+	h.stores[s.names] = true
+	h.opened = append(h.opened, s)
 	return nil
 }
 
@@ -87,6 +95,7 @@ type hookTx struct {
 	mu       sync.Mutex
 	broken   error // why it may only be rolled back
 	onCommit []func()
+	journal  journal
 	lanes    map[*Store]map[int]bool
 }
 
@@ -97,9 +106,10 @@ func (t *hookTx) GetDBConn() (*sql.DB, error) { return t.db, nil }
 func (t *hookTx) Commit() error {
 	t.done.Store(true)
 	if broken := t.failure(); broken != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrRollbackOnly, broken), t.Tx.Rollback())
+		return errors.Join(fmt.Errorf("%w: %w", ErrRollbackOnly, broken), t.Rollback())
 	}
 	if err := t.commit(t.ctx, t.Tx); err != nil {
+		t.rolledBack()
 		return err
 	}
 	t.committed()
@@ -109,6 +119,7 @@ func (t *hookTx) Commit() error {
 // Rollback rolls back. Nobody is told.
 func (t *hookTx) Rollback() error {
 	t.done.Store(true)
+	defer t.rolledBack()
 	return t.Tx.Rollback()
 }
 
@@ -151,6 +162,7 @@ func (t *hookTx) wrote(s *Store, rows []newRow) {
 func (t *hookTx) committed() {
 	t.mu.Lock()
 	lanes, fns := t.lanes, t.onCommit
+	t.journal.commit()
 	t.mu.Unlock()
 	for s, set := range lanes {
 		s.committed(news{lanes: set})

@@ -73,15 +73,15 @@ func Open(db *gorm.DB, config Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the outbox: %w", err)
 	}
-	if err := h.register(n); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, n.table("messages"))
-	}
 	s := &Store{
 		db: db, pool: h.db, config: config, names: n, dialect: d, log: config.Logger,
 		id: uuid.NewString(), sessions: map[uuid.UUID]*session{},
 	}
 	if s.log == nil {
 		s.log = slog.Default()
+	}
+	if err := h.register(s); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, n.table("messages"))
 	}
 	return s, nil
 }

@@ -41,10 +41,20 @@ func WithIDs(ctx context.Context, next func() uuid.UUID) context.Context {
 	return context.WithValue(ctx, idsKey{}, next)
 }
 
+// NextID returns the next id that [WithIDs] has ctx give, or false when ids are not given by ctx. It is for code that
+// makes messages with ids of their own, such as adapters of other message types.
+func NextID(ctx context.Context) (uuid.UUID, bool) {
+	next, ok := ctx.Value(idsKey{}).(func() uuid.UUID)
+	if !ok {
+		return uuid.Nil, false
+	}
+	return next(), true
+}
+
 // newID returns the id of a message enqueued under ctx.
 func newID(ctx context.Context) (uuid.UUID, error) {
-	if next, ok := ctx.Value(idsKey{}).(func() uuid.UUID); ok {
-		return next(), nil
+	if id, ok := NextID(ctx); ok {
+		return id, nil
 	}
 	return uuid.NewV7()
 }

@@ -15,6 +15,8 @@ var (
 	ErrTransactionDone = errors.New("outbox: transaction already finished: enqueue before it commits")
 	// ErrUnknownTransport: the relay has no publisher of the message's Transport. The message waits.
 	ErrUnknownTransport = errors.New("outbox: no publisher for this transport: add it to the relay's Mux")
+	// ErrUnregistered: nobody has said how events of this Go type become messages.
+	ErrUnregistered = errors.New("outbox: event type is not registered: define it in the Registry")
 	// ErrClaimLost: the claim's token is gone, because the relay was taken for dead and its claims were recovered.
 	ErrClaimLost = errors.New("outbox: claim lost")
 	// ErrSessionEnded: the session expired or was stopped. It never lives again; its relay draws a new one.
