@@ -1,12 +1,16 @@
 package gormstore_test
 
 import (
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/internal/testservices"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/storetest"
 )
@@ -22,6 +26,27 @@ func TestStore(t *testing.T) {
 		})
 	}
 }
+
+// TestStore_neighbours: two outboxes of each case stand in one schema with an odd name, and are busy at once.
+func TestStore_neighbours(t *testing.T) {
+	address := quick(t)
+	name := testservices.Name(`Two "outboxes"`)
+	admin := open(t, postgres.Open(address), gorm.Config{})
+	exec(t, admin, fmt.Sprintf(`CREATE SCHEMA %s`, quoted(name)))
+	t.Cleanup(func() { exec(t, admin, fmt.Sprintf(`DROP SCHEMA %s CASCADE`, quoted(name))) })
+	var count atomic.Int64
+	for _, which := range []string{"one", "other"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(t *testing.T) storetest.Store {
+				config := gormstore.Config{Schema: name, Name: fmt.Sprint("Outbox_", count.Add(1))}
+				return conformant{newFixture(t, open(t, postgres.Open(address), gorm.Config{}), 16, config).store, false}
+			})
+		})
+	}
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // conformant says what the kit cannot see.
 type conformant struct {

@@ -3,8 +3,9 @@ package gormstore
 import "errors"
 
 var (
-	// ErrSchema: the outbox tables are missing, or of another version than this package's. Call [Migrate] first.
-	ErrSchema = errors.New("gormstore: outbox tables are missing or of another version")
+	// ErrSchema: the outbox tables are missing, of another version than this package's, or changed, which is a
+	// [*SchemaError]. Call [Migrate] first.
+	ErrSchema = errors.New("gormstore: outbox tables are missing, of another version, or changed")
 	// ErrDryRun: the GORM session is a dry run, which would report success and store nothing.
 	ErrDryRun = errors.New("gormstore: a dry run stores no messages")
 	// ErrFailedSession: the GORM handle carries an earlier error; nothing was stored. It wraps that error.

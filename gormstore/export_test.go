@@ -1,7 +1,24 @@
 package gormstore
 
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
 // BacklogSQL is the statement of Backlog, for tests that look at its plan.
 func (s *Store) BacklogSQL() string { return s.dialect.(*postgres).sql.backlog }
 
 // PurgeSQL is the statement of PurgeArchive.
 func (s *Store) PurgeSQL() string { return s.dialect.(*postgres).sql.purgeArchive }
+
+// Catalog describes the tables in the form that wantCatalog reads, in an order of its own.
+func (s *Store) Catalog(ctx context.Context) (string, error) {
+	lines, err := s.dialect.(*postgres).catalog(ctx, s.pool)
+	texts := make([]string, len(lines))
+	for i, l := range lines {
+		texts[i] = l.object() + ": " + l.form + "\n"
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ""), err
+}

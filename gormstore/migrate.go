@@ -21,7 +21,9 @@ import (
 var migrations embed.FS
 
 // Migrate makes the outbox tables, or brings them to this package's version. It may be run by several processes at
-// once, and again at every start. It returns [ErrLanes] when config asks for another number of lanes than recorded.
+// once, and again at every start. A step that waits longer than a few seconds for a lock, with all others behind it,
+// gives up with an error, and Migrate may be called again. It returns [ErrLanes] when config asks for another number of
+// lanes than recorded.
 func Migrate(ctx context.Context, db *gorm.DB, config MigrateConfig) error {
 	n, err := newNames(db, config.Schema, config.Name)
 	if err != nil {

@@ -71,10 +71,7 @@ func (n names) render(sql string) string { return n.replacer().Replace(sql) }
 
 func (n names) replacer() *strings.Replacer {
 	var pairs []string
-	for _, t := range []string{
-		"messages", "lanes", "sessions", "claims", "blocks", "pauses", "audit", "archive", "meta", "idempotency", "inbox",
-		"keys",
-	} {
+	for _, t := range append([]string{"keys"}, tables...) { // keys are MariaDB's
 		pairs = append(pairs, "{"+t+"}", n.table(t))
 	}
 	for _, x := range []string{"ready", "due", "suspect", "keyed", "parked"} {

@@ -89,8 +89,11 @@ func (p *postgres) makeSchema(ctx context.Context, pool *sql.DB) error {
 	return err
 }
 
-// statements of a migration go to the server together.
-func (*postgres) statements(text string) []string { return []string{text} }
+// statements of a migration go to the server together. It gives up rather than wait for a lock: whoever wants the table
+// meanwhile would wait behind it.
+func (*postgres) statements(text string) []string {
+	return []string{"SET LOCAL lock_timeout = '3s'", text}
+}
 
 // migrateOptions let one process migrate at a time.
 func (p *postgres) migrateOptions() []goose.ProviderOption {

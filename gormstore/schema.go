@@ -26,17 +26,26 @@ func (s *schema) lanes(ctx context.Context, d dialect, q querier, log *slog.Logg
 	if n := s.count.Load(); n > 0 {
 		return int(n), nil
 	}
-	m, err := d.meta(ctx, q)
+	m, report, err := inspectSchema(ctx, d, q)
 	if err != nil {
-		return 0, fmt.Errorf("check the outbox tables: %w", err)
-	}
-	if err := m.check(); err != nil {
 		return 0, err
 	}
-	if s.count.Swap(int64(m.lanes)) == 0 && m.warning != "" {
-		log.WarnContext(ctx, "outbox database needs another setting", "advice", m.warning)
+	if err := report.Err(); err != nil {
+		return 0, err
+	}
+	if s.count.Swap(int64(m.lanes)) == 0 {
+		m.warn(ctx, log, report)
 	}
 	return m.lanes, nil
+}
+
+func (m meta) warn(ctx context.Context, log *slog.Logger, r SchemaReport) {
+	if m.warning != "" {
+		log.WarnContext(ctx, "outbox database needs another setting", "advice", m.warning)
+	}
+	for _, d := range r.Drift {
+		log.WarnContext(ctx, "outbox tables differ from what was migrated, which may slow them", "difference", d)
+	}
 }
 
 func (m meta) check() error {
