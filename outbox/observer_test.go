@@ -253,27 +253,27 @@ func TestRelay_observer_harms_nothing(t *testing.T) {
 			}
 		})
 	})
-	t.Run("one_that_asks_for_a_snapshot_has_it", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s, b, states := memstore.New(memstore.Config{}), new(broker), make(map[outbox.State]bool)
-			var r *outbox.Relay
-			ready := make(chan struct{})
-			var mu sync.Mutex
-			config := outbox.RelayConfig{Logger: quiet, Observer: each(func() {
-				<-ready
-				mu.Lock()
-				defer mu.Unlock()
-				states[r.Snapshot().State] = true
-			})}
-			r, stop := run(t, s, b, config)
-			close(ready)
-			enqueue(t, s, message("a", "1"))
-			time.Sleep(time.Minute)
-			wantStopped(t, stop)
-			if !states[outbox.StateReady] {
-				t.Errorf("states: got %v, want ready among them", states)
+	t.Run("one_that_asks_for_a_snapshot_has_it_at_once", func(t *testing.T) {
+		t.Parallel()
+		var once sync.Once
+		relay, answer, got := make(chan *outbox.Relay, 1), make(chan outbox.State, 1), make(chan outbox.State, 1)
+		ask := func() {
+			r := <-relay
+			go func() { answer <- r.Snapshot().State }()
+			select {
+			case state := <-answer:
+				got <- state
+			case <-time.After(10 * time.Second): // it waits for this very call
+				close(got)
 			}
-		})
+		}
+		o := outbox.Observer{Cycle: func(outbox.CycleEvent) { once.Do(ask) }}
+		r, stop := run(t, memstore.New(memstore.Config{}), new(broker), outbox.RelayConfig{Observer: o})
+		relay <- r
+		if state := <-got; state != outbox.StateReady {
+			t.Errorf("got the state %q, want ready", state)
+		}
+		wantStopped(t, stop)
 	})
 	t.Run("one_that_hangs_does_not_hold_up_a_stop", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

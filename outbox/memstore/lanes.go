@@ -18,7 +18,10 @@ func (s *Store) AcquireLanes(_ context.Context, r outbox.LaneRequest) (outbox.La
 		return outbox.Lanes{}, err
 	}
 	for id, other := range s.sessions {
-		if !other.stopped && !other.alive(now) {
+		switch {
+		case other.stopped && now.Sub(other.expires) > remembered:
+			delete(s.sessions, id)
+		case !other.stopped && !other.alive(now):
 			other.stopped = true
 			s.bury(id)
 		}
@@ -34,6 +37,9 @@ func (s *Store) AcquireLanes(_ context.Context, r outbox.LaneRequest) (outbox.La
 	}
 	return outbox.Lanes{Held: s.held(r.Session, plan.Release), Expiry: s.soonestExpiry(r.Session, now)}, nil
 }
+
+// remembered is how long a dead session is, so that no heartbeat of its own can come that late.
+const remembered = time.Hour
 
 // heartbeat starts a session or keeps it alive; it never revives one.
 func (s *Store) heartbeat(id uuid.UUID, expires, now time.Time) error {

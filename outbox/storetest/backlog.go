@@ -107,17 +107,7 @@ func checkBacklog(b *backlogger) {
 		put("two", payload)
 	}
 	b.putAll("parked", "held")
-	a.settleEach(a.claim(), func(m *outbox.Claimed) outbox.Outcome {
-		switch string(m.Payload) {
-		case "retrying":
-			return failed(outbox.Retry, time.Hour)
-		case "parked":
-			return failed(outbox.ParkKey, 0)
-		case "skipped":
-			return failed(outbox.ParkOne, 0)
-		}
-		return released
-	})
+	a.settleEach(a.claim(), asNamed)
 	put("one", "in_flight")
 	a.claim()
 	put("two", "pending")

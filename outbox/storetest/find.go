@@ -18,22 +18,13 @@ var findCases = []Case{
 		Check: inspected(func(i *inspector) {
 			a := i.join(long)
 			i.putAll("a", "parked", "retrying", "skipped")
+			a.settleEach(a.claim(), asNamed)
 			i.putAll("b", "in_flight")
-			a.settleEach(a.claim(), func(m *outbox.Claimed) outbox.Outcome {
-				switch string(m.Payload) {
-				case "retrying":
-					return failed(outbox.Retry, time.Hour)
-				case "skipped":
-					return failed(outbox.ParkOne, 0)
-				case "in_flight":
-					return failed(outbox.Retry, 0)
-				}
-				return failed(outbox.ParkKey, 0)
-			})
+			a.settle(a.claim(), failed(outbox.Retry, 0))
+			i.want("claimed again", payloads(a.claimSome()), []string{"in_flight"})
 			later := message("a", "scheduled")
 			later.AvailableAt = time.Now().Add(time.Hour)
 			i.put(later)
-			i.want("claimed again", payloads(a.claimSome()), []string{"in_flight"})
 			for _, r := range i.find(outbox.Filter{}) {
 				i.want("status", r.Status, string(r.Payload))
 			}
@@ -56,6 +47,19 @@ var findCases = []Case{
 	},
 }
 
+// asNamed makes of a message what its payload says, where an outcome can.
+func asNamed(m *outbox.Claimed) outbox.Outcome {
+	switch string(m.Payload) {
+	case "retrying":
+		return failed(outbox.Retry, time.Hour)
+	case "parked":
+		return failed(outbox.ParkKey, 0)
+	case "skipped":
+		return failed(outbox.ParkOne, 0)
+	}
+	return released
+}
+
 // checkStatuses makes one message of each status; its payload is the status's name.
 func checkStatuses(i *inspector) {
 	heir, _ := i.crash(1)
@@ -66,17 +70,7 @@ func checkStatuses(i *inspector) {
 		i.putAll(p, p)
 	}
 	i.putAll("parked", "held")
-	heir.settleEach(heir.claim(), func(m *outbox.Claimed) outbox.Outcome {
-		switch string(m.Payload) {
-		case "retrying":
-			return failed(outbox.Retry, time.Hour)
-		case "parked":
-			return failed(outbox.ParkKey, 0)
-		case "skipped":
-			return failed(outbox.ParkOne, 0)
-		}
-		return released
-	})
+	heir.settleEach(heir.claim(), asNamed)
 	i.putAll("in_flight", "in_flight")
 	heir.claim()
 	i.putAll("in_flight", "pending")
