@@ -28,7 +28,8 @@ type PublisherConfig struct {
 //
 // Publish returns [outbox.ErrNoTransaction] when a message's context carries no transaction of to, and an
 // [*outbox.FieldError] when a message cannot be stored; its UUID must be a valid UUID other than the nil one.
-// Close does nothing.
+// Where the context gives ids, as that of a request with an idempotency key does, they become the UUIDs, so that a
+// request that runs again makes no second event. Close does nothing.
 func NewPublisher(to outbox.Enqueuer, config PublisherConfig) message.Publisher {
 	return &publisher{to: to, mapping: newMapping(config)}
 }
@@ -39,6 +40,9 @@ type publisher struct {
 }
 
 func (p *publisher) Publish(topic string, messages ...*message.Message) error {
+	for _, m := range messages {
+		giveID(m)
+	}
 	converted, err := p.mapping.messages(topic, messages)
 	if err != nil {
 		return err
@@ -54,6 +58,16 @@ func (p *publisher) Publish(topic string, messages ...*message.Message) error {
 }
 
 func (*publisher) Close() error { return nil }
+
+// giveID lets ids that the context gives win over those that a marshaler draws anew for every try of a request.
+func giveID(m *message.Message) {
+	if m == nil {
+		return
+	}
+	if id, ok := outbox.NextID(m.Context()); ok {
+		m.UUID = id.String()
+	}
+}
 
 // sharedContext returns the context of the first message and how many messages from there on have the same one.
 func sharedContext(messages []*message.Message) (context.Context, int) {

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/glebarez/sqlite"
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -22,6 +20,7 @@ import (
 )
 
 type Order struct {
+	gormstore.Events
 	ID       uuid.UUID `gorm:"type:uuid;primaryKey"`
 	Customer string
 }
@@ -70,15 +69,7 @@ func relay(ctx context.Context, db *gorm.DB) error {
 // What the README shows has to work as it is shown.
 func TestSnippets(t *testing.T) {
 	t.Parallel()
-	dsn := "file:" + filepath.Join(t.TempDir(), "shop.db") + "?_txlock=immediate&_pragma=busy_timeout(5000)"
-	db, err := gorm.Open(sqlite.Open(dsn))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = errors.Join(db.AutoMigrate(&Order{}), gormstore.Migrate(t.Context(), db, gormstore.MigrateConfig{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := openShop(t)
 	store, err := gormstore.Open(db, gormstore.Config{})
 	if err != nil {
 		t.Fatal(err)
