@@ -46,14 +46,14 @@ func openRabbitMQ(c config) (_ *broker, err error) {
 // prefetch keeps the next messages at hand; the consumer handles one at a time all the same.
 const prefetch = 50
 
-// topology is a topic exchange, from which a quorum queue takes the messages whose type shipping knows.
+// topology is a topic exchange, from which a quorum queue takes all messages: one that no queue takes would be parked.
 func topology(c config) watermillamqp.Config {
 	config := watermillamqp.NewDurablePubSubConfig(c.brokerURL, watermillamqp.GenerateQueueNameConstant(c.consumer()))
 	config.Marshaler = textHeaders{}
 	config.Exchange.Type = "topic"
 	config.Queue.Arguments = amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum}
 	config.Consume.Qos.PrefetchCount = prefetch
-	config.QueueBind.GenerateRoutingKey = func(string) string { return orderPlaced }
+	config.QueueBind.GenerateRoutingKey = func(string) string { return "#" }
 	return config
 }
 

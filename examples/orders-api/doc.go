@@ -1,8 +1,9 @@
-// Command orders-api is a small shop that shows the whole path of an event: an order and its OrderPlaced message are
-// written in one transaction, a relay publishes the message, and a shipping consumer receives it and writes a
-// shipment.
+// Command orders-api is a small shop that shows the whole path of an event: an order raises OrderPlaced, which is
+// written in one transaction with it, a relay publishes the message, and a shipping consumer receives it once and
+// writes a shipment. OrderCancelled takes the way of a Watermill EventBus into the same outbox.
 //
 //	POST /orders               place an order
+//	POST /orders/{id}/cancel   take it back
 //	GET  /orders/{id}          read it
 //	GET  /shipments/{order_id} 404 until the event has come the whole way, then the event's id
 //	GET  /healthz              whether the database answers

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/components/cqrs"
 	"github.com/go-chi/chi/v5"
 	"gorm.io/gorm"
 
@@ -27,8 +28,8 @@ const (
 
 // newHandler routes the shop's requests. Those that write run in one transaction each, and are answered after it;
 // with an Idempotency-Key they run once, however often they are sent.
-func newHandler(db *gorm.DB, store *gormstore.Store, c config) http.Handler {
-	o, s := orders{db: db, store: store, topic: c.topic}, shipping{db, store}
+func newHandler(db *gorm.DB, store *gormstore.Store, bus *cqrs.EventBus) http.Handler {
+	o, s := orders{db, store, bus}, shipping{db, store}
 	r := chi.NewRouter()
 	r.Use(recoverer)
 	r.NotFound(handle(func(http.ResponseWriter, *http.Request) error { return notFound("path") }))
@@ -41,6 +42,7 @@ func newHandler(db *gorm.DB, store *gormstore.Store, c config) http.Handler {
 			middleware.Idempotency(store, middleware.IdempotencyConfig{MaxBody: maxBody}),
 			middleware.Transaction(store, middleware.TransactionConfig{}))
 		r.Post("/orders", handle(o.place))
+		r.Post("/orders/{id}/cancel", handle(o.cancel))
 	})
 	r.Get("/orders/{id}", handle(o.get))
 	r.Get("/shipments/{order_id}", handle(s.get))

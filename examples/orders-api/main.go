@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/postroom/postroom/gormstore"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -36,7 +35,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 		return err
 	}
 	defer closing(&err, db.close)
-	store, err := gormstore.Open(db.DB, gormstore.Config{StrictKeys: true}) // two orders of a customer lock nothing else
+	store, bus, err := openStore(db.DB, config.topic)
 	if err != nil {
 		return err
 	}
@@ -66,7 +65,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 		}
 		parts = append(parts,
 			part{"shipping", router.Run},
-			part{"http", serveHTTP(listener, newHandler(db.DB, store, config))})
+			part{"http", serveHTTP(listener, newHandler(db.DB, store, bus))})
 		greet(out, listener.Addr(), db.name, broker.name)
 	} else {
 		fmt.Fprintf(out, "orders-api relays from %s to %s\n", db.name, broker.name)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/ThreeDotsLabs/watermill/components/cqrs"
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -20,6 +20,8 @@ import (
 
 // Order is a placed order, in the table and in answers.
 type Order struct {
+	gormstore.Events `json:"-"`
+
 	ID         uuid.UUID `gorm:"type:uuid;primaryKey" json:"id"`
 	Customer   string    `gorm:"not null"             json:"customer"`
 	TotalCents int64     `gorm:"not null"             json:"total_cents"`
@@ -37,26 +39,16 @@ type Item struct {
 	UnitPriceCents int64     `gorm:"not null"                      json:"unit_price_cents"`
 }
 
-// orderPlaced is the wire name of the event, which a renamed Go type does not change.
-const orderPlaced = "OrderPlaced"
+// What an order's status may be.
+const (
+	placed    = "placed"
+	cancelled = "cancelled"
+)
 
-// orderPlacedEvent is version 1 of its body.
-type orderPlacedEvent struct {
-	OrderID    uuid.UUID `json:"order_id"`
-	Customer   string    `json:"customer"`
-	TotalCents int64     `json:"total_cents"`
-	Items      []Item    `json:"items"`
-}
-
-// message keys the event by customer: a customer's orders arrive in the order in which they were placed.
-func (o Order) message(topic string) (*outbox.Message, error) {
-	body, err := json.Marshal(orderPlacedEvent{o.ID, o.Customer, o.TotalCents, o.Items})
-	if err != nil {
-		return nil, err
-	}
-	return &outbox.Message{
-		Topic: topic, Key: o.Customer, Type: orderPlaced, Payload: body, ContentType: "application/json",
-	}, nil
+// place notes that the order was placed. Saving it stores the event.
+func (o *Order) place() {
+	o.Status = placed
+	o.Raise(orderPlacedEvent{o.ID, o.Customer, o.TotalCents, o.Items})
 }
 
 // newOrder is the body of a request.
@@ -82,13 +74,14 @@ func (n newOrder) order() (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	o := Order{ID: id, Customer: n.Customer, Status: "placed", Items: n.Items}
+	o := Order{ID: id, Customer: n.Customer, Items: n.Items}
 	for i, item := range n.Items {
 		if err := o.add(item); err != nil {
 			return Order{}, fmt.Errorf("items[%d]: %w", i, err)
 		}
 		o.Items[i].Line = i + 1
 	}
+	o.place()
 	return o, nil
 }
 
@@ -120,10 +113,10 @@ func checkName(field, s string) error {
 type orders struct {
 	db    *gorm.DB
 	store *gormstore.Store
-	topic string
+	bus   *cqrs.EventBus
 }
 
-// place writes the order and its event in the transaction of the request.
+// place writes the order, and with it the event that it has raised, in the transaction of the request.
 func (s orders) place(w http.ResponseWriter, r *http.Request) error {
 	var asked newOrder
 	if err := readJSON(w, r, &asked); err != nil {
@@ -133,18 +126,11 @@ func (s orders) place(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	event, err := order.message(s.topic)
-	if err != nil {
-		return err
-	}
 	tx, ok := s.store.FromContext(r.Context())
 	if !ok {
 		return outbox.ErrNoTransaction
 	}
 	if err := tx.Create(&order).Error; err != nil {
-		return err
-	}
-	if err := tx.Enqueue(r.Context(), event); err != nil {
 		return err
 	}
 	w.Header().Set("Location", "/orders/"+order.ID.String())
