@@ -43,7 +43,8 @@ func run(t *testing.T, root string, m mutants.Mutant) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	pkg, test, _ := strings.Cut(m.Test, "#")
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout=4m", "-overlay", overlay(t, root, m), "-run", pattern(test), pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-timeout=4m", "-overlay", overlay(t, root, m),
+		"-run", pattern(test), pkg)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	return string(out), err
