@@ -8,7 +8,7 @@ SCRIPTS      := .ci/run scripts/services scripts/test $(wildcard scripts/lib/*.s
 # All but the race detector of scripts/test works without a C compiler.
 export CGO_ENABLED := 0
 
-SOAK := ./internal/mutants
+SOAK := ./internal/mutants ./amqp ./kafka
 
 .PHONY: help run test soak check lint format tidy build docs scripts services-up services-down bench bench-store
 
@@ -21,7 +21,7 @@ run: ## start the example shop on embedded defaults (needs Go alone)
 test: ## run all tests on real servers, with the race detector (ARGS: packages, flags)
 	@scripts/test $(ARGS)
 
-soak: ## run what takes long: break one line for each promise, and see its test turn red (ARGS: packages, flags)
+soak: ## run what takes long: brokers that restart, freeze and fail, code that is broken on purpose (ARGS: packages, flags)
 	@scripts/test -tags soak -timeout 60m $(or $(ARGS),$(SOAK))
 
 check: format lint tidy build docs scripts ## everything about the source that needs no server

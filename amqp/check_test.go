@@ -1,6 +1,7 @@
 package amqp_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -57,20 +58,28 @@ func TestCheck(t *testing.T) {
 		uri, err := amqp091.ParseURI(testservices.AMQP(t))
 		must(t, err)
 		vhost := url.PathEscape(uri.Vhost)
+		exchanges, queues := "/api/exchanges/"+vhost+"/", "/api/queues/"+vhost+"/"
+		const bound = `{"destination":"%s","destination_type":"%s"}`
+		toQueue := func(name string) string { return fmt.Sprintf(bound, name, "queue") }
+		toExchange := func(name string) string { return fmt.Sprintf(bound, name, "exchange") }
+		list := func(items ...string) string { return "[" + strings.Join(items, ",") + "]" }
 		api := managementAPI(t, map[string]string{
-			"/api/exchanges/" + vhost + "/" + exchange:                      `{"durable":false,"policy":"spare","arguments":{}}`,
-			"/api/policies/" + vhost + "/spare":                             `{"definition":{"alternate-exchange":"unbound"}}`,
-			"/api/exchanges/" + vhost + "/" + exchange + "/bindings/source": `[{"destination":"next","destination_type":"exchange"},{"destination":"a","destination_type":"queue"},{"destination":"a","destination_type":"queue"}]`,
-			"/api/exchanges/" + vhost + "/next/bindings/source":             `[{"destination":"` + exchange + `","destination_type":"exchange"},{"destination":"b","destination_type":"queue"},{"destination":"c","destination_type":"queue"}]`,
-			"/api/queues/" + vhost + "/a":                                   `{"name":"a","durable":true,"arguments":{"x-max-length":5}}`,
-			"/api/queues/" + vhost + "/b":                                   `{"name":"b","durable":false,"arguments":{},"effective_policy_definition":{"max-length-bytes":9,"overflow":"reject-publish"}}`,
-			"/api/queues/" + vhost + "/c":                                   `{"name":"c","durable":true,"arguments":{"x-overflow":"drop-head"},"effective_policy_definition":[]}`,
+			exchanges + exchange:                      `{"durable":false,"policy":"spare","arguments":{}}`,
+			"/api/policies/" + vhost + "/spare":       `{"definition":{"alternate-exchange":"unbound"}}`,
+			exchanges + exchange + "/bindings/source": list(toExchange("next"), toQueue("a"), toQueue("a")),
+			exchanges + "next/bindings/source":        list(toExchange(exchange), toQueue("b"), toQueue("c")),
+			queues + "a":                              `{"name":"a","durable":true,"arguments":{"x-max-length":5}}`,
+			queues + "b": `{"name":"b","durable":false,"arguments":{},
+				"effective_policy_definition":{"max-length-bytes":9,"overflow":"reject-publish"}}`,
+			queues + "c": `{"name":"c","durable":true,"arguments":{"x-overflow":"drop-head"},
+				"effective_policy_definition":[]}`,
 		})
 		p := open(t, amqp.Config{Management: api + "/", TrustQueues: true})
 		warnings, err := p.Check(within(t, time.Minute), exchange)
 		must(t, err)
 		want := []string{
-			`exchange "` + exchange + `" has the alternate exchange "unbound": messages that no queue is bound for count as delivered`,
+			`exchange "` + exchange + `" has the alternate exchange "unbound": ` +
+				`messages that no queue is bound for count as delivered`,
 			`exchange "` + exchange + `" is not durable: declare it so that it survives the broker`,
 			`queue "a" drops its oldest messages when it is full, in silence: set overflow to reject-publish`,
 			`queue "b" is not durable: what it confirmed ends with its broker`,

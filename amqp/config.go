@@ -29,8 +29,9 @@ type Config struct {
 	CloudEvents cloudevents.Config
 	// TrustQueues makes KeyOrdered true, so that the relay hands over whole claims: much faster when few keys
 	// have most of the messages. Set it only if no queue that the messages reach rejects publishes (overflow
-	// reject-publish), and if bindings are not changed while messages flow and do not look at headers.
-	// Otherwise a message may be refused while a later one of its key is taken. Defaults to false.
+	// reject-publish, and a quorum queue while it elects a leader), and if bindings are not changed while messages flow
+	// and do not look at headers. Otherwise a message may be refused while a later one of its key is taken. Defaults to
+	// false.
 	TrustQueues bool
 	// Window bounds the messages of a call that wait for the broker's word at the same time. Defaults to 500.
 	Window int

@@ -14,7 +14,9 @@
 // that it was routed to holds it, on disk or on a quorum of replicas. What went wrong is told apart:
 //
 //   - unroutable (no exchange, or no binding takes the message): [outbox.Unroutable]
-//   - refused by a queue (overflow reject-publish) or by permissions: retried with backoff
+//   - refused by a queue that is full (overflow reject-publish) or a quorum queue without a leader:
+//     [outbox.RetryAfter], which counts no failure
+//   - refused by permissions: retried with backoff
 //   - impossible (larger than the broker takes, a property that AMQP cannot encode): [outbox.Permanent]
 //   - sent without an answer (connection lost, limit passed): [outbox.Unknown], a copy may be in a queue
 //   - not sent (broker away, or blocked by a memory or disk alarm): [outbox.Unavailable]

@@ -76,6 +76,50 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// TestCutSteps cuts every connection of a new publisher once after each frame in either direction, and in each frame.
+func TestCutSteps(t *testing.T) {
+	t.Parallel()
+	b := connect(t)
+	exchange, queue := b.bound()
+	whole := newProxy(t)
+	wantTally(t, open(t, amqp.Config{URLs: []string{whole.url}}).Publish(within(t, time.Minute),
+		messages(5, exchange, "placed")), map[string]int{"accepted": 5})
+
+	accepted := map[string]bool{}
+	through := func(cut func(p *proxy)) {
+		proxy := newProxy(t)
+		cut(proxy)
+		p := open(t, amqp.Config{URLs: []string{proxy.url}})
+		ms := messages(5, exchange, "placed")
+		results := p.Publish(within(t, time.Minute), ms)
+		wantOnly(t, results, "accepted", "unknown", "unavailable")
+		for i, r := range results {
+			if r.Accepted() {
+				accepted[ms[i].ID.String()] = true
+			}
+		}
+		proxy.set(func() { proxy.cutAt, proxy.muteAt = -1, -1 })
+		eventually(t, 10*time.Second, func() bool {
+			return p.Publish(within(t, time.Minute), messages(1, exchange, "placed"))[0].Accepted()
+		})
+	}
+	ends, answers := whole.steps()
+	for _, at := range ends {
+		through(func(p *proxy) { p.cutAt = at - 1 })
+		through(func(p *proxy) { p.cutAt = at })
+	}
+	for n := range answers {
+		through(func(p *proxy) { p.muteAt = n })
+	}
+	t.Logf("%d ends of frames of the client, %d frames of the broker", len(ends), answers)
+	held := ids(b.take(queue))
+	for id := range accepted {
+		if held[id] == 0 {
+			t.Errorf("message %s was accepted and is not in the queue", id)
+		}
+	}
+}
+
 func TestOutage(t *testing.T) {
 	t.Parallel()
 

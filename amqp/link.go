@@ -96,6 +96,13 @@ func (l *link) openChannel(window int) error {
 	return nil
 }
 
+// closeChannel ends a channel on which the broker refused a message. RabbitMQ 3.10 keeps in each channel where a quorum
+// queue's leader was when the channel first published to it; if that was a node that had just died, the channel refuses
+// everything until it ends, also long after another node leads.
+func (l *link) closeChannel(ctx context.Context, limit time.Duration) {
+	_ = l.within(ctx, limit, l.ch.Close) // one that cannot be closed is cut with its connection
+}
+
 // alive reports whether the connection may carry another channel.
 func (l *link) alive() bool {
 	return !l.retired.Load() && !l.wire.dead() && !l.conn.IsClosed()

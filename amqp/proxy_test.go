@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 
@@ -25,7 +27,11 @@ type proxy struct {
 	listener net.Listener
 	pairs    map[*pair]bool
 	accepted int
-	cutAt    int // cut a connection after that many bytes from the client; -1 never
+	opened   int          // channels
+	frames   map[int]bool // where frames of clients have ended, in bytes from the start of a connection
+	answers  int          // the most frames that a connection got from the broker
+	muteAt   int          // cut a connection after that many frames from the broker; -1 never
+	cutAt    int          // cut a connection after that many bytes from the client; -1 never
 	frozen   bool
 	alarmed  bool
 }
@@ -34,6 +40,8 @@ type proxy struct {
 type pair struct {
 	client, server net.Conn
 	sent           int
+	log            []byte // what the client has sent of frames that have not ended
+	got            int    // frames from the broker
 	blocked        bool
 	down           bool
 	injecting      sync.Mutex // one frame at a time goes to the client
@@ -43,7 +51,10 @@ func newProxy(tb testing.TB) *proxy {
 	tb.Helper()
 	target, err := url.Parse(testservices.AMQP(tb))
 	must(tb, err)
-	p := &proxy{tb: tb, target: target.Host, addr: "127.0.0.1:0", pairs: map[*pair]bool{}, cutAt: -1}
+	p := &proxy{
+		tb: tb, target: target.Host, addr: "127.0.0.1:0", pairs: map[*pair]bool{}, cutAt: -1, muteAt: -1,
+		frames: map[int]bool{},
+	}
 	p.changed = sync.NewCond(&p.mu)
 	p.start()
 	target.Host = p.addr
@@ -156,6 +167,19 @@ func (p *proxy) blocked() int {
 	return n
 }
 
+// steps returns where frames of clients have ended, and how many frames the broker has sent to one of them.
+func (p *proxy) steps() (ends []int, answers int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.frames)), p.answers
+}
+
+func (p *proxy) channels() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.opened
+}
+
 func (p *proxy) dials() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,11 +217,42 @@ func (p *proxy) pass(c *pair, b []byte) (int, bool) {
 		}
 		p.changed.Wait()
 	}
+	p.read(c, b)
 	if p.cutAt >= 0 && c.sent+len(b) > p.cutAt {
 		return max(0, p.cutAt-c.sent), false
 	}
 	c.sent += len(b)
 	return len(b), !c.down
+}
+
+// read takes note of frames in what the client sends: a type, a channel, a length, the rest, and an end of one byte.
+func (p *proxy) read(c *pair, b []byte) {
+	if bytes.Contains(b, []byte{0, 20, 0, 10}) {
+		p.opened++
+	}
+	at := c.sent - len(c.log) // where log begins
+	if c.log = append(c.log, b...); at == 0 && len(c.log) >= 8 {
+		c.log, at = c.log[8:], 8 // the header of the protocol
+		p.frames[at] = true
+	}
+	for len(c.log) >= 7 {
+		size := 7 + int(binary.BigEndian.Uint32(c.log[3:])) + 1
+		if len(c.log) < size {
+			return
+		}
+		c.log, at = c.log[size:], at+size
+		p.frames[at] = true
+	}
+}
+
+// mute reports whether the connection is to be cut before its next frame from the broker.
+func (p *proxy) mute(c *pair) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cut := p.muteAt >= 0 && c.got >= p.muteAt
+	c.got++
+	p.answers = max(p.answers, c.got)
+	return cut
 }
 
 // downstream carries whole frames from the broker to the client.
@@ -211,7 +266,7 @@ func (p *proxy) downstream(c *pair) {
 		if _, err := io.ReadFull(c.server, body); err != nil {
 			break
 		}
-		if c.inject(append(head, body...)) != nil {
+		if p.mute(c) || c.inject(append(head, body...)) != nil {
 			break
 		}
 	}

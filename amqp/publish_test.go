@@ -142,7 +142,7 @@ func TestPublish(t *testing.T) {
 		})
 	})
 
-	t.Run("takes_a_queue_that_is_full_for_a_refusal", func(t *testing.T) {
+	t.Run("takes_a_queue_that_is_full_for_a_refusal_that_passes", func(t *testing.T) {
 		t.Parallel()
 		b := connect(t)
 		exchange := b.exchange(amqp091.ExchangeFanout)
@@ -150,7 +150,28 @@ func TestPublish(t *testing.T) {
 		b.bind(queue, "", exchange)
 		p := open(t, amqp.Config{Window: 1})
 		wantTally(t, p.Publish(within(t, time.Minute), messages(30, exchange, "placed")),
-			map[string]int{"accepted": 10, "refused": 20})
+			map[string]int{"accepted": 10, "retry_after": 20})
+		b.take(queue)
+		wantTally(t, p.Publish(within(t, time.Minute), messages(5, exchange, "placed")), map[string]int{"accepted": 5})
+	})
+
+	t.Run("uses_no_channel_again_that_has_refused_a_message", func(t *testing.T) {
+		t.Parallel()
+		b := connect(t)
+		exchange := b.exchange(amqp091.ExchangeFanout)
+		b.bind(b.queueWith(amqp091.Table{"x-max-length": 1, "x-overflow": "reject-publish"}), "", exchange)
+		proxy := newProxy(t)
+		p := open(t, amqp.Config{URLs: []string{proxy.url}})
+		const lookup = 1
+		for i, want := range []string{"accepted", "retry_after", "retry_after"} {
+			wantTally(t, p.Publish(within(t, time.Minute), messages(1, exchange, "placed")), map[string]int{want: 1})
+			if opened := proxy.channels(); opened != lookup+max(1, i) {
+				t.Errorf("%d channels after %d calls, want a new one after each refusal", opened, i+1)
+			}
+		}
+		if got := proxy.dials(); got != 2 {
+			t.Errorf("%d connections, want 2: a refusal costs a channel, not a connection", got)
+		}
 	})
 
 	t.Run("takes_a_deleted_queue_for_no_route", func(t *testing.T) {

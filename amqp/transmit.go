@@ -14,6 +14,13 @@ import (
 // grace is how long what is open may still be heard of once the call's context has ended.
 const grace = time.Second
 
+// A nack says nothing about the message: a queue is full (overflow reject-publish), or a quorum queue has no leader and
+// refuses everything for as long. Both pass, so no failure is counted. Another queue may hold a copy.
+var errNack = errors.New("broker refused the message (nack): a queue is full, or has no leader at the moment")
+
+// nackPause is when a message that was refused is tried again: soon, because a new leader takes a second or two.
+const nackPause = 2 * time.Second
+
 // transmission is one hand-over of parcels on one channel, and the wait for the broker's word on them.
 type transmission struct {
 	call *call
@@ -26,6 +33,7 @@ type transmission struct {
 	why      error               // why unsent were not, if not for a closed channel or the end of the context
 	reason   *amqp091.Error      // why the channel was closed, if it was
 	overdue  bool                // a confirm did not come in time
+	nacked   bool                // the broker refused a message
 	timer    *time.Timer
 }
 
@@ -47,6 +55,8 @@ func (c *call) transmit(group []*parcel) *transmission {
 		c.link.retire()
 	case c.link.ch.IsClosed():
 		t.reason = c.link.closeReason(c.p.config.WriteTimeout)
+	case t.nacked:
+		c.link.closeChannel(c.ctx, c.p.config.DialTimeout)
 	}
 	return t
 }
@@ -167,7 +177,8 @@ func (t *transmission) hear(p *parcel) {
 	case acked:
 		t.call.accept(p)
 	default:
-		t.call.fail(p, errors.New("broker refused the message (nack): a queue is full or failed"))
+		t.nacked = true
+		t.call.fail(p, outbox.RetryAfter(nackPause, errNack))
 	}
 }
 
