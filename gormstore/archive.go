@@ -22,15 +22,19 @@ func (c Config) checkArchive() error {
 	return nil
 }
 
-// Prune removes sessions that ended a week ago and, where [Config.Archive] is set, up to limit delivered messages
-// that were kept for that long, see outbox.Pruner. Without Archive it leaves the archive alone: another process may
-// fill it.
+// Prune removes sessions that ended a week ago and, where [Config.Archive] is set, up to limit delivered messages that
+// were kept for that long, see outbox.Pruner; it also finishes pauses whose end was interrupted. Without Archive it
+// leaves the archive alone: another process may fill it.
 func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
 	if _, err := s.schema.lanes(ctx, s.dialect, s.pool, s.log); err != nil {
 		return 0, err
 	}
-	if err := s.dialect.prune(ctx, s.pool); err != nil {
+	err := s.dialect.transact(ctx, s.pool, func(q querier) error { return s.dialect.prune(ctx, q) })
+	if err != nil {
 		return 0, fmt.Errorf("prune sessions: %w", err)
+	}
+	if err := s.finishPauses(ctx); err != nil {
+		return 0, fmt.Errorf("finish pauses that are ending: %w", err)
 	}
 	if s.config.Archive == 0 {
 		return 0, nil
@@ -41,7 +45,11 @@ func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
 // PurgeArchive removes up to limit messages that were delivered longer ago than keep, the oldest first, and returns
 // how many. It is one short statement that waits for nobody; call it until it returns fewer than limit.
 func (s *Store) PurgeArchive(ctx context.Context, keep time.Duration, limit int) (int, error) {
-	n, err := s.dialect.purgeArchive(ctx, s.pool, keep, limit)
+	var n int
+	err := s.dialect.transact(ctx, s.pool, func(q querier) (err error) {
+		n, err = s.dialect.purgeArchive(ctx, q, keep, limit)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("purge the archive: %w", err)
 	}

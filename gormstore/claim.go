@@ -68,21 +68,43 @@ func (s *Store) Claim(ctx context.Context, r outbox.ClaimRequest) (outbox.Claim,
 	if _, err := s.schema.lanes(ctx, s.dialect, s.pool, s.log); err != nil {
 		return outbox.Claim{}, err
 	}
-	ses, now := s.session(r.Session), time.Now()
-	q := ses.plan(r, now)
-	answer, err := s.dialect.claim(ctx, s.pool, q)
+	answer, err := s.claimUnpaused(ctx, s.session(r.Session), r)
 	if err != nil {
 		return outbox.Claim{}, fmt.Errorf("claim %d messages: %w", r.Limit, err)
 	}
-	slices.SortFunc(answer.rows, func(a, b *storedRow) int {
-		return cmp.Or(cmp.Compare(a.ord, b.ord), cmp.Compare(a.seq, b.seq))
-	})
-	ses.apply(q, answer, time.Since(now))
 	claim := newClaim(r, answer)
 	if answer.broken() {
 		return s.setAside(ctx, claim, answer)
 	}
 	return claim, nil
+}
+
+// claim makes one claim and moves the cursors by its answer.
+func (s *Store) claim(ctx context.Context, ses *session, r outbox.ClaimRequest) (claimAnswer, error) {
+	start := time.Now()
+	q := ses.plan(r, start)
+	answer, err := s.dialect.claim(ctx, s.pool, q)
+	if err != nil {
+		return claimAnswer{}, err
+	}
+	slices.SortFunc(answer.rows, func(a, b *storedRow) int {
+		return cmp.Or(cmp.Compare(a.ord, b.ord), cmp.Compare(a.seq, b.seq))
+	})
+	if answer.nudged(q) {
+		if _, err := s.readPauses(ctx, ses, s.pool); err != nil {
+			return claimAnswer{}, fmt.Errorf("read pauses: %w", err)
+		}
+	}
+	ses.apply(q, answer, time.Since(start))
+	return answer, nil
+}
+
+// nudged reports whether an operator acted on a lane since it was read last.
+func (a claimAnswer) nudged(q claimQuery) bool {
+	return slices.ContainsFunc(q.lanes, func(l laneStart) bool {
+		nudge, held := a.nudges[l.lane]
+		return held && nudge != l.nudge
+	})
 }
 
 func (a claimAnswer) broken() bool {

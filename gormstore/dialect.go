@@ -29,6 +29,7 @@ type dialect interface {
 	claimer
 	steward
 	inspector
+	pauser
 	rememberer
 }
 

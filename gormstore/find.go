@@ -41,9 +41,11 @@ const (
   WHEN m.state = 3 THEN 'parked'
   WHEN m.state = 5 THEN 'skipped'
   WHEN {claimed} THEN 'in_flight'
+  WHEN m.state = 1 AND m.available_at > {now} THEN 'scheduled'
+  WHEN EXISTS (SELECT 1 FROM {pauses} p
+    WHERE NOT p.ending AND p.topic IN ('', m.topic) AND p.key IN ('', coalesce(m.key, ''))) THEN 'paused'
   WHEN m.state = 2 THEN 'retrying'
   WHEN m.state = 4 THEN 'suspect'
-  WHEN m.state = 1 AND m.available_at > {now} THEN 'scheduled'
   WHEN EXISTS (SELECT 1 FROM {blocks} b WHERE b.lane = m.lane AND b.key = m.key AND b.seq < m.seq) THEN 'held'
   ELSE 'pending' END`
 
@@ -85,6 +87,8 @@ func places(status outbox.Status) []string {
 		return []string{findReady, findDue}
 	case outbox.StatusScheduled, outbox.StatusRetrying:
 		return []string{findDue}
+	case outbox.StatusPaused:
+		return []string{findReady, findDue, findSuspect}
 	case outbox.StatusSuspect:
 		return []string{findSuspect}
 	case outbox.StatusParked, outbox.StatusSkipped:
@@ -127,6 +131,9 @@ func readRecord(rows *sql.Rows) (outbox.Record, error) {
 	}
 	if payload && m.Payload == nil {
 		m.Payload = []byte{}
+	}
+	if available.Int64 == asideMicros {
+		wait, available.Valid = 0, false
 	}
 	r.DueIn = max(0, time.Duration(wait)*time.Microsecond)
 	m.CreatedAt = time.UnixMicro(created).UTC()

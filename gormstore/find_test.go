@@ -58,7 +58,6 @@ func TestUpgrade(t *testing.T) {
 			for _, table := range []string{"audit", "archive", "pauses", "idempotency", "inbox"} {
 				exec(t, f.db, "DROP TABLE outbox_"+table)
 			}
-			exec(t, f.db, "ALTER TABLE outbox_lanes DROP COLUMN paused")
 			exec(t, f.db, "UPDATE outbox_meta SET version = 1")
 			exec(t, f.db, "DELETE FROM outbox_migrations WHERE version_id > 1")
 			if _, err := f.store.Find(t.Context(), outbox.Filter{}, 0, 1); !errors.Is(err, gormstore.ErrSchema) {

@@ -49,6 +49,7 @@ var (
 	_ idempotency.Store   = (*Store)(nil)
 	_ outbox.Inbox        = (*Store)(nil)
 	_ outbox.Pruner       = (*Store)(nil)
+	_ outbox.Pauser       = (*Store)(nil)
 )
 
 // Open makes a store on db, the handle that gorm.Open returned, and installs the commit hook under it. It does no

@@ -36,7 +36,9 @@ type postgresSQL struct {
 	keys                                    keySQL
 	inbox                                   inboxSQL
 	settleKeeping, keepDelivered            string
-	purgeArchive                            string
+	purgeArchive, freeze, aside             string
+	pause                                   pauseSQL
+	wakeAside                               []string
 	acts                                    map[verb]string
 }
 
@@ -54,8 +56,10 @@ func newPostgres(n names) *postgres {
 		claim: claim(pgPick), claimPerKey: claim(pgPickPerKey), claimSuspect: claim(pgPickSuspect),
 		settleDelivered: settle(pgSettleDelivered, false), settle: settle(pgSettle, false),
 		keepDelivered: settle(pgSettleDelivered, true), settleKeeping: settle(pgSettle, true),
-		purgeArchive: r.Replace(pgPurgeArchive),
-		reblock:      r.Replace(pgReblock), share: r.Replace(pgShareLanes),
+		purgeArchive: r.Replace(pgPurgeArchive), freeze: r.Replace(pgFreeze),
+		aside: r.Replace(replaceAll(pgAside, "{aside}", pgAsideTime)), pause: newPgPauseSQL(r.Replace),
+		wakeAside: pgWakes(r.Replace),
+		reblock:   r.Replace(pgReblock), share: r.Replace(pgShareLanes),
 		join: r.Replace(pgJoin), renew: r.Replace(pgRenew), bury: r.Replace(pgBury), stop: r.Replace(pgStop),
 		free: r.Replace(pgFreeLanes), fold: r.Replace(pgFold), table: r.Replace(pgTable), lock: r.Replace(pgLockLanes),
 		giveBack: r.Replace(pgGiveBack), take: r.Replace(pgTakeLanes), raise: r.Replace(pgRaiseEpochs),

@@ -139,6 +139,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("the backlog: %v", err)
 	}
 	operators.act(operators.store.Requeue, parked)
+	relays.holdsWhat(operators)
 	skipped, err := operators.store.Find(t.Context(), outbox.Filter{Status: outbox.StatusSkipped}, 0, 10)
 	if err != nil || len(skipped) != 1 {
 		t.Fatalf("found %v, %v; want one skipped message", skipped, err)
@@ -154,6 +155,20 @@ func TestRoles(t *testing.T) {
 			t.Errorf("an application enqueues without %s", privilege)
 		}
 		exec(t, r.admin, fmt.Sprintf("GRANT %s TO %sapp", privilege, r.prefix))
+	}
+}
+
+// holdsWhat relays what was requeued, but not while an operator pauses it.
+func (f *fixture) holdsWhat(operators *fixture) {
+	f.Helper()
+	r, scope := f.started(), outbox.Scope{Topic: "orders"}
+	f.do(operators.store.Pause(f.Context(), because, scope))
+	if c := r.claim(); len(c.Messages) != 0 {
+		f.Errorf("claimed %d messages that are paused", len(c.Messages))
+	}
+	f.do(operators.store.Resume(f.Context(), because, scope))
+	if c := r.claim(); len(c.Messages) != 1 {
+		f.Errorf("claimed %d messages after the pause, want 1", len(c.Messages))
 	}
 }
 
@@ -200,5 +215,6 @@ func (f *fixture) settlesAndRecovers() *outbox.Message {
 	if _, err := f.store.Backlog(ctx); err != nil {
 		f.Errorf("the backlog: %v", err)
 	}
+	f.do(f.store.ReleaseLanes(ctx, r.id))
 	return parked
 }

@@ -30,6 +30,9 @@ type session struct {
 	busy    bool
 	scanned time.Time
 	rest    time.Duration
+	pauses  []outbox.Pause // known so far
+
+	reading sync.Mutex // held while pauses are read
 }
 
 // laneState is the place in one lane, valid for one epoch.

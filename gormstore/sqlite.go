@@ -35,6 +35,9 @@ type sqliteSQL struct {
 	keys                                         keySQL
 	inbox                                        inboxSQL
 	nudge, backlog, keep, purgeArchive           string
+	narrow, setAside                             string
+	pause                                        pauseSQL
+	wakeAside                                    []string
 	audits, acts                                 map[verb]string
 }
 
@@ -56,6 +59,8 @@ func newSQLite(n names) *sqlite {
 		keys:    renderKeys(render, keySQL{liteFindKey, liteTakeKey, liteCompleteKey, liteReleaseKey, litePurgeKeys}),
 		inbox:   inboxSQL{render(liteClaimHandling), render(litePurgeInbox)},
 		backlog: render(liteBacklogText()), keep: render(liteKeep), purgeArchive: render(litePurgeArchive),
+		narrow: render(liteNarrow), setAside: render(replaceAll(liteSetAside, "{aside}", liteAsideTime)),
+		pause: newLitePauseSQL(render), wakeAside: liteWakes(render),
 		audits: map[verb]string{
 			requeue: render(liteAudit + liteAside), discard: render(liteAudit + liteAside), skip: render(liteAudit + liteHolds),
 		},

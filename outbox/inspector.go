@@ -52,9 +52,10 @@ const (
 	StatusParked    Status = "parked"    // set aside, holds its key
 	StatusSkipped   Status = "skipped"   // set aside, its key goes on
 	StatusInFlight  Status = "in_flight" // in an open claim
+	StatusScheduled Status = "scheduled" // waits for AvailableAt
+	StatusPaused    Status = "paused"    // see Pauser, holds its key
 	StatusRetrying  Status = "retrying"  // waits for its next attempt, holds its key
 	StatusSuspect   Status = "suspect"   // was in a claim that ended without a settle, holds its key
-	StatusScheduled Status = "scheduled" // waits for AvailableAt
 	StatusHeld      Status = "held"      // behind a message that holds its key
 	StatusPending   Status = "pending"
 )

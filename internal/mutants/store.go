@@ -16,8 +16,8 @@ const (
 
 // Store breaks the reference store once for every case of storetest.
 func Store() []Mutant {
-	return slices.Concat(storeEnqueue, storeLanes, storeClaim, storeOrder, storeSettle, storeRecovery, storeAct,
-		storeFind, storeBacklog)
+	return slices.Concat(storeEnqueue, storeLanes, storeClaim, storeOrder, storeSettle, storeRecovery, storePause,
+		storeAct, storeFind, storeBacklog)
 }
 
 var storeEnqueue = []Mutant{
@@ -71,6 +71,12 @@ var storeSettle = []Mutant{
 	{"a retry does not wait", memSettle, "time.Now().Add(o.RetryIn)", "time.Now()", storeTest + "settle/waits_as_long_as_it_was_told"},
 	{"parked messages come back", memClaim, "r.state == parked, r.state == skipped, ", "", storeTest + "settle/never_returns_a_parked_message"},
 	{"a lost claim can be settled", memSettle, "return 0, outbox.ErrClaimLost", "own = new(claim)", storeTest + "settle/works_once"},
+}
+
+var storePause = []Mutant{
+	{"a pause holds nothing", memClaim, "stays := paused(r) && !r.due.After(now)", "stays := paused(r) && r.due.After(now)", storeTest + "pause/holds_back_a_topic_a_key_or_everything"},
+	{"a paused message does not hold its key", memClaim, "if stays {", "if stays && false {", storeTest + "pause/of_a_topic_holds_later_messages_of_the_same_keys"},
+	{"the end of a pause wakes nobody", "outbox/memstore/pause.go", "\t\ts.wake(nil)\n", "", storeTest + "pause/wakes_relays_when_it_ends"},
 }
 
 var storeRecovery = []Mutant{

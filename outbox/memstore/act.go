@@ -9,12 +9,13 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Entry is the record of one act on one message.
+// Entry is the record of one act, on a message or on a scope.
 type Entry struct {
 	outbox.Act
 	At      time.Time
-	Verb    string // requeue, discard or skip
+	Verb    string // requeue, discard, skip, pause or resume
 	Message uuid.UUID
+	Scope   outbox.Scope
 }
 
 // Audit returns what operators did, oldest first.

@@ -24,7 +24,7 @@ func (s *Store) Backlog(ctx context.Context) (outbox.Backlog, error) {
 	counts := make(map[kind]*outbox.BacklogCount)
 	dead := s.claimedByTheDead(now)
 	for i := range s.lanes {
-		s.lanes[i].eachStatus(now, dead, func(r *row, status outbox.Status) {
+		s.lanes[i].eachStatus(now, s.paused, dead, func(r *row, status outbox.Status) {
 			k := kind{r.Topic, status}
 			if counts[k] == nil {
 				counts[k] = &outbox.BacklogCount{Topic: r.Topic, Status: status}

@@ -27,7 +27,7 @@ func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, e
 			room = math.MaxInt // suspects may stand anywhere
 		}
 		if own := &s.lanes[l.Lane]; own.owner == r.Session && own.epoch == l.Epoch && room > 0 {
-			due, suspects = own.due(due, suspects, room, now)
+			due, suspects = own.due(due, suspects, room, now, s.paused)
 		}
 	}
 	bySeq := func(a, b *row) int { return cmp.Compare(a.seq, b.seq) }
@@ -48,16 +48,20 @@ func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, e
 }
 
 // due adds up to limit messages of the lane that may be claimed now, oldest first: suspects apart, and nothing behind
-// a message that blocks.
-func (l *lane) due(due, suspects []*row, limit int, now time.Time) (_, _ []*row) {
+// a message that blocks or is paused.
+func (l *lane) due(due, suspects []*row, limit int, now time.Time, paused func(*row) bool) (_, _ []*row) {
 	blocked := make(map[string]bool)
 	for _, r := range l.rows {
 		held := r.Key != "" && blocked[r.Key]
 		if r.state.blocks() || r.claimed {
 			blocked[r.Key] = true
 		}
+		stays := paused(r) && !r.due.After(now)
+		if stays {
+			blocked[r.Key] = true
+		}
 		switch {
-		case held, r.claimed, r.state == parked, r.state == skipped, r.due.After(now):
+		case held, stays, r.claimed, r.state == parked, r.state == skipped, r.due.After(now):
 		case r.state == suspect:
 			suspects = append(suspects, r)
 		default:

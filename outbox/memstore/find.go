@@ -17,15 +17,17 @@ func (s *Store) Find(_ context.Context, f outbox.Filter, after int64, limit int)
 	now := time.Now()
 	var found []outbox.Record
 	for i := range s.lanes {
-		found = s.lanes[i].show(found, f, after, now)
+		found = s.lanes[i].show(found, f, after, now, s.paused)
 	}
 	slices.SortFunc(found, func(a, b outbox.Record) int { return cmp.Compare(a.Number, b.Number) })
 	return found[:max(0, min(limit, len(found)))], nil
 }
 
 // show adds the records of the lane that match.
-func (l *lane) show(found []outbox.Record, f outbox.Filter, after int64, now time.Time) []outbox.Record {
-	l.eachStatus(now, nil, func(r *row, status outbox.Status) {
+func (l *lane) show(
+	found []outbox.Record, f outbox.Filter, after int64, now time.Time, paused func(*row) bool,
+) []outbox.Record {
+	l.eachStatus(now, paused, nil, func(r *row, status outbox.Status) {
 		if r.seq > after && r.matches(f, status, now) {
 			found = append(found, r.toRecord(status, now))
 		}
@@ -34,18 +36,20 @@ func (l *lane) show(found []outbox.Record, f outbox.Filter, after int64, now tim
 }
 
 // eachStatus tells the status of each message, by number; the claims of those in free do not count.
-func (l *lane) eachStatus(now time.Time, free map[*row]bool, do func(*row, outbox.Status)) {
+func (l *lane) eachStatus(
+	now time.Time, paused func(*row) bool, free map[*row]bool, do func(*row, outbox.Status),
+) {
 	blocked := make(map[string]bool)
 	for _, r := range l.rows {
-		status := r.status(now, r.claimed && !free[r], blocked[r.Key])
-		if r.Key != "" && r.state.blocks() {
+		status := r.status(now, r.claimed && !free[r], paused(r), blocked[r.Key])
+		if r.Key != "" && (r.state.blocks() || status == outbox.StatusPaused) {
 			blocked[r.Key] = true
 		}
 		do(r, status)
 	}
 }
 
-func (r *row) status(now time.Time, claimed, held bool) outbox.Status {
+func (r *row) status(now time.Time, claimed, paused, held bool) outbox.Status {
 	switch {
 	case r.state == parked:
 		return outbox.StatusParked
@@ -53,12 +57,14 @@ func (r *row) status(now time.Time, claimed, held bool) outbox.Status {
 		return outbox.StatusSkipped
 	case claimed:
 		return outbox.StatusInFlight
+	case r.state == scheduled && r.due.After(now):
+		return outbox.StatusScheduled
+	case paused:
+		return outbox.StatusPaused
 	case r.state == retrying:
 		return outbox.StatusRetrying
 	case r.state == suspect:
 		return outbox.StatusSuspect
-	case r.state == scheduled && r.due.After(now):
-		return outbox.StatusScheduled
 	case held:
 		return outbox.StatusHeld
 	}

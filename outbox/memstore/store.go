@@ -32,6 +32,7 @@ type Store struct {
 	claims   map[uuid.UUID]*claim
 	wakers   map[chan []int]struct{}
 	audit    []Entry
+	pauses   []outbox.Pause
 }
 
 var (
@@ -43,6 +44,7 @@ var (
 	_ outbox.Waker        = (*Store)(nil)
 	_ outbox.Inspector    = (*Store)(nil)
 	_ outbox.Backlogger   = (*Store)(nil)
+	_ outbox.Pauser       = (*Store)(nil)
 )
 
 // New returns an empty store.

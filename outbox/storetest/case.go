@@ -43,5 +43,6 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 // Cases returns all behaviours.
 func Cases() []Case {
 	return slices.Concat(enqueueCases, laneCases, claimCases, orderCases, settleCases, recoveryCases, wakeCases,
-		actCases, findCases, backlogCases)
+		actCases, findCases, backlogCases,
+		pauseCases)
 }

@@ -36,6 +36,5 @@ CREATE TABLE {pauses} (
   ending boolean NOT NULL DEFAULT false,
   PRIMARY KEY (topic, key)
 );
-ALTER TABLE {lanes} ADD COLUMN paused boolean NOT NULL DEFAULT false;
 
 UPDATE {meta} SET version = 3;

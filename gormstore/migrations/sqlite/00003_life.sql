@@ -35,6 +35,5 @@ CREATE TABLE {pauses} (
   ending INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (topic, key)
 ) WITHOUT ROWID;
-ALTER TABLE {lanes} ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
 
 UPDATE {meta} SET version = 3;

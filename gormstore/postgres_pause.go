@@ -1,0 +1,82 @@
+package gormstore
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+const pgAsideTime = `timestamptz '9999-01-01 00:00:00+00'`
+
+const (
+	pgFreeze = `SELECT count(*) FROM (SELECT FROM {lanes} WHERE lane = ANY ($1::smallint[]) ORDER BY lane FOR UPDATE) l`
+
+	pgPutPause = `
+INSERT INTO {pauses} AS p (topic, key, lane, by, reason) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (topic, key) DO UPDATE
+SET by = excluded.by, reason = excluded.reason, at = clock_timestamp(), ending = false`
+
+	pgEndPause    = `UPDATE {pauses} SET ending = true WHERE topic = $1 AND key = $2`
+	pgForgetPause = `DELETE FROM {pauses} WHERE topic = $1 AND key = $2 AND ending`
+	pgEnding      = `SELECT topic, key FROM {pauses} WHERE ending ORDER BY topic, key`
+	pgActive      = `SELECT topic, key, by, reason, {at} FROM {pauses} WHERE NOT ending ORDER BY topic COLLATE "C", key`
+
+	pgAuditScope = `INSERT INTO {audit} (by, reason, act, message, topic, key) VALUES ($1, $2, $3, $4, $5, $6)`
+
+	// pgWakeAside steps over rows that another end of a pause is making due.
+	pgWakeAside = `
+UPDATE {messages} SET available_at = clock_timestamp() WHERE id = ANY (ARRAY (
+  SELECT m.id FROM {lanes} l JOIN {messages} m ON m.lane = l.lane
+  WHERE m.state {in} AND m.available_at = {aside} AND ($1 = '' OR m.topic = $2) AND ($3 = '' OR m.key = $4)
+  LIMIT $5 FOR UPDATE OF m SKIP LOCKED))`
+
+	// pgAside keeps suspects what they are; anything else waits as for a retry.
+	pgAside = `
+WITH c AS (UPDATE {claims} SET ids = $2::uuid[] WHERE token = $1 RETURNING 1),
+m AS (
+  UPDATE {messages} SET state = CASE state WHEN 4 THEN 4 ELSE 2 END, available_at = {aside}
+  WHERE EXISTS (SELECT FROM c) AND id = ANY ($3::uuid[])
+)
+SELECT count(*) FROM c`
+)
+
+func (p *postgres) pauseSQL() pauseSQL { return p.sql.pause }
+
+// pgWakes make due what waits, and suspects.
+func pgWakes(render func(string) string) []string {
+	wake := func(in string) string { return render(replaceAll(pgWakeAside, "{in}", in, "{aside}", pgAsideTime)) }
+	return []string{wake("IN (1, 2)"), wake("= 4")}
+}
+
+func newPgPauseSQL(render func(string) string) pauseSQL {
+	return pauseSQL{
+		put: render(pgPutPause), end: render(pgEndPause), forget: render(pgForgetPause), ending: render(pgEnding),
+		active: render(replaceAll(pgActive, "{at}", microseconds("at"))), audit: render(pgAuditScope),
+	}
+}
+
+func (p *postgres) freeze(ctx context.Context, q querier, lanes []int) error {
+	_, err := q.ExecContext(ctx, p.sql.freeze, intArray(lanes))
+	return err
+}
+
+func (p *postgres) share(ctx context.Context, q querier, lanes []int) error {
+	_, err := q.ExecContext(ctx, p.sql.share, intArray(lanes))
+	return err
+}
+
+func (p *postgres) wakeAside(ctx context.Context, q querier, scope outbox.Scope, limit int) (int, error) {
+	return runAll(ctx, q, p.sql.wakeAside, scope.Topic, scope.Topic, scope.Key, scope.Key, limit)
+}
+
+func (p *postgres) aside(ctx context.Context, q querier, a asideOrder) (bool, error) {
+	var n int
+	row := q.QueryRowContext(ctx, p.sql.aside, a.token.String(), uuidArray(ids(a.kept)), uuidArray(ids(a.aside)))
+	if err := row.Scan(&n); err != nil || n == 0 {
+		return false, err
+	}
+	if len(a.kept) > 0 {
+		return true, nil
+	}
+	return true, p.dropClaim(ctx, q, a.token)
+}
