@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 	gormschema "gorm.io/gorm/schema"
 
 	"github.com/postroom/postroom/outbox"
@@ -140,7 +139,7 @@ func (h *hook) checkCaptured(db *gorm.DB) error {
 
 // insertKind tells an upsert from an insert, and from the insert of a Save that has found nothing to update.
 func insertKind(db *gorm.DB) rowChange {
-	conflict, ok := db.Statement.Clauses["ON CONFLICT"].Expression.(clause.OnConflict)
+	conflict, ok := conflictOf(db)
 	if !ok || !conflict.UpdateAll && len(conflict.DoUpdates) == 0 {
 		return created
 	}

@@ -89,8 +89,8 @@ func (c *capture) query(db *gorm.DB) *gorm.DB {
 func (c *capture) rows() reflect.Value { return reflect.New(reflect.SliceOf(c.schema.ModelType)) }
 
 func (h *hook) captureUpdated(db *gorm.DB) error {
-	c, before, err := h.changedRows(db, updated)
-	if err != nil || before.Len() == 0 {
+	c, before, err := h.rowsRead(db, updated)
+	if err != nil || before.Len() == 0 || db.RowsAffected == 0 {
 		return err
 	}
 	after := c.rows()
@@ -101,19 +101,37 @@ func (h *hook) captureUpdated(db *gorm.DB) error {
 	if after.Elem().Len() != before.Len() {
 		return c.refuse("it changes keys: delete and create instead")
 	}
-	return c.enqueue(db, updated, pointers(after.Elem()))
+	rows := pointers(after.Elem())
+	if db.RowsAffected < int64(len(rows)) { // MySQL counts those alone that have changed
+		rows = differing(before, after.Elem())
+	}
+	if err := c.sameNumber(db, len(rows)); err != nil {
+		return err
+	}
+	return c.enqueue(db, updated, rows)
 }
 
 func (h *hook) captureDeleted(db *gorm.DB) error {
-	c, rows, err := h.changedRows(db, deleted)
+	c, rows, err := h.rowsRead(db, deleted)
 	if err != nil || rows.Len() == 0 {
+		return err
+	}
+	if err := c.sameNumber(db, rows.Len()); err != nil {
 		return err
 	}
 	return c.enqueue(db, deleted, pointers(rows))
 }
 
-// changedRows returns the rows that were read before the statement, if they are those that it has changed.
-func (h *hook) changedRows(db *gorm.DB, kind rowChange) (*capture, reflect.Value, error) {
+// sameNumber refuses a statement that has changed other rows than those that were read before it.
+func (c *capture) sameNumber(db *gorm.DB, rows int) error {
+	if int64(rows) != db.RowsAffected {
+		return c.refuse("it changed %d rows where %d were expected: try again", db.RowsAffected, rows)
+	}
+	return nil
+}
+
+// rowsRead returns the rows that were read before the statement.
+func (h *hook) rowsRead(db *gorm.DB, kind rowChange) (*capture, reflect.Value, error) {
 	none := reflect.ValueOf([]any(nil))
 	c, err := h.captureOf(db, kind)
 	if c == nil || err != nil {
@@ -124,10 +142,21 @@ func (h *hook) changedRows(db *gorm.DB, kind rowChange) (*capture, reflect.Value
 		return c, none, nil
 	}
 	rows := read.(reflect.Value).Elem() //nolint:errcheck // nothing else is stored
-	if int64(rows.Len()) != db.RowsAffected {
-		return nil, none, c.refuse("it changed %d rows where %d were read before: try again", db.RowsAffected, rows.Len())
+	if rows.Len() == 0 && db.RowsAffected > 0 {
+		return nil, none, c.sameNumber(db, 0)
 	}
 	return c, rows, nil
+}
+
+// differing returns pointers to the rows of after that are not as in before, which has the same keys in the same order.
+func differing(before, after reflect.Value) []any {
+	var rows []any
+	for i := range after.Len() {
+		if !reflect.DeepEqual(before.Index(i).Interface(), after.Index(i).Interface()) {
+			rows = append(rows, after.Index(i).Addr().Interface())
+		}
+	}
+	return rows
 }
 
 func pointers(rows reflect.Value) []any {

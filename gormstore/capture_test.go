@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -29,9 +31,21 @@ type line struct {
 	Text    string
 }
 
+// withTimes are the databases whose drivers can read the times of models, as GORM asks for.
+func withTimes() map[string]func(t testing.TB, config gorm.Config) *gorm.DB {
+	all := maps.Clone(databases)
+	all["mariadb"] = func(t testing.TB, config gorm.Config) *gorm.DB {
+		t.Helper()
+		address := mariadbAddress(t)
+		address.ParseTime = true
+		return open(t, mysql.Open(address.FormatDSN()), config)
+	}
+	return all
+}
+
 func onEachCapturing(t *testing.T, check func(t *testing.T, f *fixture)) {
 	t.Helper()
-	for name, open := range databases {
+	for name, open := range withTimes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			check(t, newCapturing(t, open(t, gorm.Config{})))
@@ -42,7 +56,7 @@ func onEachCapturing(t *testing.T, check func(t *testing.T, f *fixture)) {
 // newCapturing captures products and lines. The key of a message says what became of which row.
 func newCapturing(t testing.TB, db *gorm.DB) *fixture {
 	t.Helper()
-	f := newFixture(t, db, 1, gormstore.Config{})
+	f := newFixture(t, db, 1, gormstore.Config{Registry: newRegistry(t)})
 	if err := db.AutoMigrate(&product{}, &line{}); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +225,14 @@ func TestCapture(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				onEachCapturing(t, func(t *testing.T, f *fixture) {
 					f.threeProducts()
-					if err := c.change(f.db); err != nil {
+					if name == "update_with_returning" && f.db.Name() == "mysql" {
+						return // it has no such statement
+					}
+					if err := c.change(f.db); name == "insert_that_conflicts" && f.db.Name() == "mysql" {
+						if !errors.Is(err, gormstore.ErrPartialRows) {
+							t.Errorf("got %v, want ErrPartialRows, because MySQL does not tell", err)
+						}
+					} else if err != nil {
 						t.Fatal(err)
 					}
 					f.wantCaptured(c.want...)
@@ -235,6 +256,19 @@ func TestCapture(t *testing.T) {
 			}
 			f.wantCaptured("upserted 2/1 C", "upserted 2/2 d", "upserted 1/1 A", "updated 1/2 B",
 				"deleted 2/1 C", "deleted 2/2 d")
+		})
+	})
+	t.Run("says_nothing_of_a_row_that_MySQL_left_as_it_was", func(t *testing.T) {
+		onEachCapturing(t, func(t *testing.T, f *fixture) {
+			f.threeProducts()
+			if err := f.db.Model(&product{}).Where("id > ?", 0).Update("price", 2).Error; err != nil {
+				t.Fatal(err)
+			}
+			if f.db.Name() == "mysql" {
+				f.wantCaptured("updated 1 a 2", "updated 3 c 2")
+				return
+			}
+			f.wantCaptured("updated 1 a 2", "updated 2 b 2", "updated 3 c 2") // which others call updated
 		})
 	})
 	t.Run("stores_nothing_of_what_rolls_back", func(t *testing.T) {
@@ -336,7 +370,7 @@ func TestCapture(t *testing.T) {
 		})
 	})
 	t.Run("refuses_to_write_where_there_is_no_transaction", func(t *testing.T) {
-		for name, open := range databases {
+		for name, open := range withTimes() {
 			t.Run(name, func(t *testing.T) {
 				f := newCapturing(t, open(t, gorm.Config{SkipDefaultTransaction: true}))
 				for _, err := range []error{

@@ -34,7 +34,8 @@ var (
 	// Config.ReplayWindow.
 	ErrRetention = errors.New("gormstore: the inbox must remember longer than messages may come again")
 	// ErrPartialRows: a batch raised events or is captured, and the statement left some of its rows out, or may have.
-	// Which ones is not known, so nothing is announced: write the rows one by one, or without ON CONFLICT DO NOTHING.
+	// Which ones is not known, so nothing is announced: write the rows one by one, or without ON CONFLICT DO NOTHING,
+	// which on MySQL hides what became of a single row too.
 	ErrPartialRows = errors.New("gormstore: a statement left out some of its rows, so their events are not known")
 	// ErrRaisedTwice: another open transaction has stored the events of this model. Save it after that has ended.
 	ErrRaisedTwice = errors.New("gormstore: another open transaction has stored the events of this model")

@@ -18,9 +18,9 @@ import (
 //	err = tx.Create(&order).Error
 //
 // What creates, updates or deletes the model stores its events in the same transaction, each once and in the order in
-// which they were raised, as the messages that [Config.Registry] makes of them; a statement that changes no row stores
-// none. They are forgotten after the outer commit. After a rollback, of a savepoint too, the next statement stores them
-// again, under the ids that they had.
+// which they were raised, as the messages that [Config.Registry] makes of them. A statement that changes no row stores
+// none, and to MySQL a row is unchanged that gets the values which it has. Events are forgotten after the outer commit.
+// After a rollback, of a savepoint too, the next statement stores them again, under the ids that they had.
 //
 // A type that is not registered fails the statement with outbox.ErrUnregistered before anything is written, and so does
 // outbox.ErrNoTransaction where GORM's default transaction is off and no other is open. [ErrPartialRows] is for a

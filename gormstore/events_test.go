@@ -18,7 +18,7 @@ import (
 // article raises events.
 type article struct {
 	gormstore.Events
-	ID      string `gorm:"primaryKey"`
+	ID      string `gorm:"primaryKey;size:40"`
 	Title   string
 	Notes   []note
 	onSave  func(a *article)
@@ -35,8 +35,8 @@ func (a *article) AfterCreate(*gorm.DB) error {
 // note belongs to an article, and raises events of its own.
 type note struct {
 	gormstore.Events
-	ID        uint `gorm:"primaryKey"`
-	ArticleID string
+	ID        uint   `gorm:"primaryKey"`
+	ArticleID string `gorm:"size:40"`
 }
 
 type happened struct{ What string }
@@ -122,6 +122,7 @@ func TestRaise(t *testing.T) {
 					return err
 				}
 				a.Raise(happened{"c"})
+				a.Title = "changed"
 				err := errors.Join(tx.Save(a).Error, tx.Save(a).Error)
 				if n := len(a.Raised()); n != 3 {
 					t.Errorf("%d events are left before the commit, want 3", n)
@@ -141,7 +142,7 @@ func TestRaise(t *testing.T) {
 		for name, write := range map[string]func(f *fixture, a *article) error{
 			"create":   func(f *fixture, a *article) error { a.ID = "new"; return f.db.Create(a).Error },
 			"save_new": func(f *fixture, a *article) error { a.ID = "new"; return f.db.Save(a).Error },
-			"save":     func(f *fixture, a *article) error { return f.db.Save(a).Error },
+			"save":     func(f *fixture, a *article) error { a.Title = "x"; return f.db.Save(a).Error },
 			"update": func(f *fixture, a *article) error {
 				return f.db.Model(a).Update("title", "x").Error
 			},
@@ -186,6 +187,7 @@ func TestRaise(t *testing.T) {
 				return f.db.Session(&gorm.Session{SkipHooks: true}).Create(a).Error
 			},
 			"joined_transaction": func(f *fixture, a *article) error {
+				a.Title = "x"
 				return f.store.InTransaction(f.Context(), func(ctx context.Context) error {
 					return f.store.Transaction(ctx, func(tx *gormstore.Tx) error { return tx.Save(a).Error })
 				})
@@ -211,11 +213,14 @@ func TestRaise(t *testing.T) {
 	t.Run("stores_nothing_for_a_statement_that_changes_no_row", func(t *testing.T) {
 		onEachRaising(t, func(t *testing.T, f *fixture) {
 			a := raising("missing", "a")
-			nothing := clause.OnConflict{DoNothing: true}
 			f.inTx(nil, func(tx *gorm.DB) error {
-				return errors.Join(tx.Model(a).Update("title", "x").Error, tx.Delete(a).Error,
-					tx.Create(&article{ID: "missing"}).Error, tx.Clauses(nothing).Create(a).Error)
+				return errors.Join(tx.Model(a).Update("title", "x").Error, tx.Delete(a).Error)
 			})
+			exists := f.db.Create(&article{ID: "missing"}).Error
+			conflicts := f.db.Clauses(clause.OnConflict{DoNothing: true}).Create(a).Error
+			if exists != nil || conflicts != nil && f.db.Name() != "mysql" { // which does not tell
+				t.Errorf("got %v, %v", exists, conflicts)
+			}
 			f.wantHappened()
 			if n := len(a.Raised()); n != 1 {
 				t.Errorf("%d events are left, want the one that waits", n)
@@ -257,11 +262,8 @@ func TestRaise(t *testing.T) {
 			if len(a.Raised()) != 1 || len(b.Raised()) != 0 {
 				t.Errorf("%d and %d events are left, want 1 and 0", len(a.Raised()), len(b.Raised()))
 			}
-			if f.db.Name() == "sqlite" {
-				exec(t, f.db, "PRAGMA foreign_keys = ON")
-			}
-			exec(t, f.db, "CREATE TABLE children (parent VARCHAR(9) REFERENCES orders (id) DEFERRABLE INITIALLY DEFERRED)")
 			if f.db.Name() == "postgres" {
+				exec(t, f.db, "CREATE TABLE children (parent text REFERENCES orders DEFERRABLE INITIALLY DEFERRED)")
 				err := f.db.Transaction(func(tx *gorm.DB) error {
 					return errors.Join(tx.Create(a).Error, tx.Exec("INSERT INTO children VALUES ('nobody')").Error)
 				})

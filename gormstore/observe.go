@@ -34,6 +34,7 @@ func (h *hook) around(call func(h *hook, db *gorm.DB) error) func(db *gorm.DB) {
 }
 
 func (h *hook) beforeCreate(db *gorm.DB) error {
+	keepConflict(db)
 	return errors.Join(h.checkRaised(db), h.checkCaptured(db))
 }
 

@@ -186,13 +186,29 @@ func eachModel(v reflect.Value, fn func(model any)) {
 	}
 }
 
+// conflictClause is where a create keeps its ON CONFLICT, which GORM and MySQL rewrite on the way.
+const conflictClause = "postroom:conflict"
+
+func keepConflict(db *gorm.DB) {
+	if conflict, ok := db.Statement.Clauses["ON CONFLICT"].Expression.(clause.OnConflict); ok {
+		db.Statement.Settings.Store(conflictClause, conflict)
+	}
+}
+
+// conflictOf returns what a create was told to do with rows that are there already.
+func conflictOf(db *gorm.DB) (clause.OnConflict, bool) {
+	kept, _ := db.Statement.Settings.Load(conflictClause)
+	conflict, ok := kept.(clause.OnConflict)
+	return conflict, ok
+}
+
 // leftOut reports whether the statement may have skipped some of its models. With DO NOTHING, GORM counts rows with a
-// key as written that were not.
+// key as written that were not, and MySQL updates them to what they are.
 func leftOut(db *gorm.DB) bool {
 	v, n := db.Statement.ReflectValue, 1
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
 		n = v.Len()
 	}
-	conflict, _ := db.Statement.Clauses["ON CONFLICT"].Expression.(clause.OnConflict)
-	return db.RowsAffected < int64(n) || n > 1 && conflict.DoNothing
+	conflict, _ := conflictOf(db)
+	return db.RowsAffected < int64(n) || conflict.DoNothing && (n > 1 || db.Name() == mysqlName)
 }
