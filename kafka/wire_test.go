@@ -49,7 +49,7 @@ func TestWire(t *testing.T) {
 			{Key: "version", Value: []byte("2")},
 			{Key: "content-type", Value: []byte("application/json")},
 			{Key: "tenant", Value: []byte("acme")},
-			{Key: "created_at", Value: []byte("2026-03-01T12:30:00.123Z")},
+			{Key: "created_at", Value: []byte("2026-03-01T12:30:00.123000Z")},
 			{Key: "traceparent", Value: []byte("00-1-2-01")},
 			{Key: "z", Value: []byte("1")},
 			{Key: "a", Value: []byte("")},

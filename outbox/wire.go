@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // The names of the headers that every publisher writes from a message's fields. HeaderID is Watermill's own name, so
@@ -18,6 +17,10 @@ const (
 	HeaderCreatedAt     = "created_at"
 	HeaderCorrelationID = "correlation_id" // not reserved: a message may bring its own
 )
+
+// wireTime is RFC 3339 in microseconds, which databases keep, without cutting zeros off: the form in which Debezium
+// writes a timestamptz.
+const wireTime = "2006-01-02T15:04:05.000000Z07:00"
 
 var reserved = []string{HeaderID, HeaderType, HeaderVersion, HeaderTenant, HeaderContentType, HeaderCreatedAt}
 
@@ -36,7 +39,7 @@ func WireHeaders(m *Message) []Header {
 		hs = append(hs, Header{HeaderTenant, m.Tenant})
 	}
 	if !m.CreatedAt.IsZero() {
-		hs = append(hs, Header{HeaderCreatedAt, m.CreatedAt.UTC().Format(time.RFC3339Nano)})
+		hs = append(hs, Header{HeaderCreatedAt, m.CreatedAt.UTC().Format(wireTime)})
 	}
 	for _, h := range m.Headers {
 		if !isReserved(h.Name) {
