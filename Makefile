@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak check lint format tidy build docs scripts services-up services-down bench bench-store
+.PHONY: help run test soak test-debezium check lint format tidy build docs scripts services-up services-down bench bench-store
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,6 +23,13 @@ test: ## run all tests on real servers, with the race detector (ARGS: packages, 
 
 soak: ## run what takes long: brokers that restart, freeze and fail, code that is broken on purpose (ARGS: packages, flags)
 	@scripts/test -tags soak -timeout 60m $(or $(ARGS),$(SOAK))
+	@$(if $(ARGS),,$(MAKE) --no-print-directory test-debezium)
+
+# A replication slot keeps the WAL of a whole server, so this test has one of its own, which goes with it.
+test-debezium: ## let a stock Debezium read the table beside our relay, and compare what they publish (ARGS: flags)
+	@POSTROOM_SERVICES_DIR=$${POSTROOM_SERVICES_DIR:-$(CURDIR)/.services}/debezium \
+		TEST_SERVERS="postgres kafka connect" \
+		env -u POSTGRES_URL -u POSTROOM_POSTGRES_PORT scripts/test -tags soak $(ARGS) ./internal/debezium
 
 check: format lint tidy build docs scripts ## everything about the source that needs no server
 

@@ -15,6 +15,7 @@ const (
 	MariaDBEnv   = "MARIADB_URL"   // mariadb://user:password@host:port/database
 	AMQPEnv      = "AMQP_URL"      // amqp://user:password@host:port/vhost
 	KafkaEnv     = "KAFKA_BROKERS" // host:port[,host:port...]
+	ConnectEnv   = "CONNECT_URL"   // http://host:port
 )
 
 // Postgres returns the URL of the PostgreSQL server, from POSTGRES_URL. Its user may create
@@ -54,6 +55,13 @@ func Kafka(tb testing.TB) []string {
 	return brokers
 }
 
+// Connect returns the URL of a Kafka Connect worker that has Debezium's PostgreSQL connector and reaches the other
+// servers under the addresses that the tests have, from CONNECT_URL.
+func Connect(tb testing.TB) string {
+	tb.Helper()
+	return strings.TrimSuffix(required(tb, ConnectEnv), "/")
+}
+
 // Name returns prefix and a random suffix of lower-case hexadecimal digits, at most 63 bytes in
 // all: a name for a schema, queue, exchange or topic that no other test uses.
 func Name(prefix string) string {
@@ -67,10 +75,18 @@ func required(tb testing.TB, name string) string {
 	tb.Helper()
 	value := strings.TrimSpace(os.Getenv(name))
 	if value == "" {
-		tb.Fatalf("%s is not set: run `make test`, or `scripts/services up` and then "+
-			"`eval \"$(scripts/services env)\"`, or set it to a server of your own", name)
+		tb.Fatalf("%s is not set: run `%s`, or `scripts/services up` and then "+
+			"`eval \"$(scripts/services env)\"`, or set it to a server of your own", name, commandOf(name))
 	}
 	return value
+}
+
+// commandOf is the command that starts the server of a variable.
+func commandOf(name string) string {
+	if name == ConnectEnv {
+		return "make test-debezium"
+	}
+	return "make test"
 }
 
 // split returns the entries of a comma-separated list, without blanks.

@@ -43,12 +43,17 @@ func TestAddresses(t *testing.T) {
 		t.Setenv(testservices.MariaDBEnv, "mariadb://db/app")
 		t.Setenv(testservices.AMQPEnv, " amqp://mq/ ")
 		t.Setenv(testservices.KafkaEnv, "a:1, b:2,")
+		t.Setenv(testservices.ConnectEnv, "http://connect:8083/")
 
 		got := []any{
 			testservices.Postgres(t), testservices.PgBouncer(t), testservices.MariaDB(t), testservices.AMQP(t),
-			testservices.Kafka(t),
+			testservices.Kafka(t), testservices.Connect(t),
 		}
-		want := []any{"postgres://db/app", "postgres://pool/app", "mariadb://db/app", "amqp://mq/", []string{"a:1", "b:2"}}
+		want := []any{
+			"postgres://db/app", "postgres://pool/app", "mariadb://db/app", "amqp://mq/",
+			[]string{"a:1", "b:2"},
+			"http://connect:8083",
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("addresses (-want +got):\n%s", diff)
 		}
@@ -60,6 +65,7 @@ func TestAddresses(t *testing.T) {
 		testservices.MariaDBEnv:   func(tb testing.TB) { testservices.MariaDB(tb) },
 		testservices.AMQPEnv:      func(tb testing.TB) { testservices.AMQP(tb) },
 		testservices.KafkaEnv:     func(tb testing.TB) { testservices.Kafka(tb) },
+		testservices.ConnectEnv:   func(tb testing.TB) { testservices.Connect(tb) },
 	}
 	for name, get := range missing {
 		t.Run("fail_with_advice_when_"+name+"_is_missing", func(t *testing.T) {

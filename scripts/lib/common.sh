@@ -13,8 +13,8 @@ known_servers() {
   local server
   for server in "$@"; do
     case $server in
-      postgres | pgbouncer | mariadb | rabbitmq | kafka) ;;
-      *) die "no server is called \"$server\"; use postgres, pgbouncer, mariadb, rabbitmq or kafka" ;;
+      postgres | pgbouncer | mariadb | rabbitmq | kafka | connect) ;;
+      *) die "no server is called \"$server\"; use postgres, pgbouncer, mariadb, rabbitmq, kafka or connect" ;;
     esac
   done
 }

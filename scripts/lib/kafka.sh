@@ -11,7 +11,7 @@ kafka_jars_are_here() { [ -e "$(kafka_jars)/kafka_2.13-$kafka_version.jar" ]; }
 create_kafka() {
   local home=$state/kafka
   java_is_new_enough || die "Java 17 is missing; install the package default-jre-headless"
-  kafka_jars_are_here || fetch_kafka
+  kafka_jars_are_here || fetch_jars "$(kafka_jars)" "org.apache.kafka:kafka_2.13:$kafka_version"
   choose_port kafka "${POSTROOM_KAFKA_PORT:-}" 59092
   kafka_settings >"$home/server.properties"
   kafka_java kafka.tools.StorageTool format -t "$(kafka_cluster_id)" -c "$home/server.properties" \
@@ -29,43 +29,6 @@ kafka_java() { java -Xmx256m -cp "$(kafka_jars)/*" "$@"; }
 
 # kafka_cluster_id prints 22 characters of URL-safe base64; the tool reads a leading "-" as a flag.
 kafka_cluster_id() { echo "p$(head -c 16 /dev/urandom | base64 | tr '+/' '__' | head -c 20)A"; }
-
-# fetch_kafka downloads the jars beside their place and moves them there when all have come.
-fetch_kafka() {
-  local work
-  command -v mvn >/dev/null || die "Maven is missing; install the package maven"
-  mkdir -p "$cache"
-  work=$(mktemp -d "$cache/fetch.XXXXXX")
-  kafka_pom >"$work/pom.xml"
-  say "downloading Kafka $kafka_version by Maven"
-  if ! mvn -q -B -f "$work/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
-    "-DoutputDirectory=$work/jars" </dev/null >"$work/log" 2>&1 9>&-; then
-    tail -n 20 "$work/log" >&2
-    die "Maven cannot fetch org.apache.kafka:kafka_2.13:$kafka_version; its output is $work/log"
-  fi
-  rm -rf "$(kafka_jars)"
-  mv "$work/jars" "$(kafka_jars)"
-  rm -rf "$work"
-}
-
-kafka_pom() {
-  cat <<XML
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>postroom</groupId>
-  <artifactId>kafka-server</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId>
-      <artifactId>kafka_2.13</artifactId>
-      <version>$kafka_version</version>
-    </dependency>
-  </dependencies>
-</project>
-XML
-}
 
 kafka_settings() {
   local port controller

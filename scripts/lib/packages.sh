@@ -25,12 +25,12 @@ missing_packages() {
       pgbouncer) pgbouncer_bin >/dev/null || echo pgbouncer ;;
       mariadb) mariadb_server >/dev/null || echo mariadb-server ;;
       rabbitmq) rabbitmq_bin >/dev/null || echo rabbitmq-server ;;
-      kafka)
+      kafka | connect)
         java_is_new_enough || echo default-jre-headless
-        kafka_jars_are_here || command -v mvn >/dev/null || echo maven
+        "${server}_jars_are_here" || command -v mvn >/dev/null || echo maven
         ;;
     esac
-  done
+  done | sort -u
 }
 
 java_is_new_enough() {

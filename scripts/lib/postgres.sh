@@ -49,12 +49,14 @@ postgres_create() {
   postgres_settings | as_postgres tee -a "$data/postgresql.conf" >/dev/null
 }
 
+# A replication slot that a test has left keeps no more WAL than this.
 postgres_settings() {
   cat <<CONF
 listen_addresses = '127.0.0.1'
 port = $(port_of postgres)
 unix_socket_directories = ''
 wal_level = logical
+max_slot_wal_keep_size = 1GB
 max_connections = 200
 fsync = on
 logging_collector = off
