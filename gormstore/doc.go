@@ -32,9 +32,9 @@
 // Tested with MariaDB 10.11 through GORM's own driver. MySQL 8 takes the same statements by its documentation, and was
 // not tried. Every table is InnoDB's. A message and its row must fit into max_allowed_packet (16 MiB by default, so
 // payloads above 15 MiB need more, and with interpolateParams those above 7 MiB). All writers and relays have to use
-// the same server: between the nodes of Galera or of several primaries, numbers say nothing about order. binlog_format must be
-// MIXED or ROW, because relays use READ COMMITTED. There is no LISTEN, so relays of other processes find new messages
-// by polling.
+// the same server: between the nodes of Galera or of several primaries, numbers say nothing about order.
+// binlog_format must be MIXED or ROW, because relays use READ COMMITTED. There is no LISTEN, so relays of other
+// processes find new messages by polling.
 //
 // Enqueue waits for the statements of other Enqueues, which are short, and never for their transactions; where
 // innodb_autoinc_lock_mode is 2, which is MySQL's default, it takes a named lock for that, and two more round trips.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // BacklogSQL is the statement of Backlog, for tests that look at its plan.
@@ -22,3 +24,14 @@ func (s *Store) Catalog(ctx context.Context) (string, error) {
 	slices.Sort(texts)
 	return strings.Join(texts, ""), err
 }
+
+// Cursor is where a session goes on reading in a lane.
+func (s *Store) Cursor(id uuid.UUID, lane int) int64 {
+	ses := s.session(id)
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	return ses.lanes[lane].cursor
+}
+
+// GuardInserts makes the store believe that the server gives numbers out of order.
+func (s *Store) GuardInserts() { s.dialect.(*mysql).guard.Store(true) }

@@ -133,9 +133,12 @@ func holdsOf(s state) string {
 const (
 	reblockMax = 100 // keys in a statement
 
-	// myLows are the lowest blocking messages of keys.
-	myLows    = `SELECT lane, holds, min(seq) FROM {messages} FORCE INDEX (place) WHERE {keys_asked} GROUP BY lane, holds`
-	myLow     = `state IN (2, 3, 4) AND lane = %d AND holds = X'%x'`
+	// myLows are the lowest blocking messages of keys, looked up for each state.
+	myLows = `SELECT k.lane, k.k, min(m.seq)
+FROM (SELECT 2 AS state UNION ALL SELECT 3 UNION ALL SELECT 4) s STRAIGHT_JOIN ({rows}) k
+STRAIGHT_JOIN {messages} m FORCE INDEX (place) ON m.state = s.state AND m.lane = k.lane AND m.holds = k.k
+GROUP BY k.lane, k.k`
+	myKey     = `SELECT %d AS lane, X'%x' AS k`
 	myBlock   = "INSERT INTO {blocks} (lane, `key`, seq) VALUES {rows} ON DUPLICATE KEY UPDATE seq = VALUES(seq)"
 	myUnblock = `DELETE b FROM ({rows}) k
 STRAIGHT_JOIN {blocks} b FORCE INDEX (PRIMARY) ON b.lane = k.lane AND b.` + "`key`" + ` = k.k`
@@ -161,7 +164,7 @@ func (m *mysql) reblockSome(ctx context.Context, q querier, keys []laneKey) erro
 		if low, ok := lows[k]; ok {
 			blocked = append(blocked, fmt.Sprintf("(%d, X'%x', %d)", k.lane, k.key, low))
 		} else {
-			free = append(free, fmt.Sprintf("SELECT %d AS lane, X'%x' AS k", k.lane, k.key))
+			free = append(free, fmt.Sprintf(myKey, k.lane, k.key))
 		}
 	}
 	if len(free) > 0 {
@@ -176,9 +179,9 @@ func (m *mysql) reblockSome(ctx context.Context, q querier, keys []laneKey) erro
 func (m *mysql) lows(ctx context.Context, q querier, keys []laneKey) (map[laneKey]int64, error) {
 	asked := make([]string, len(keys))
 	for i, k := range keys {
-		asked[i] = fmt.Sprintf(myLow, k.lane, k.key)
+		asked[i] = fmt.Sprintf(myKey, k.lane, k.key)
 	}
-	rows, err := q.QueryContext(ctx, m.text(myLows, "{keys_asked}", strings.Join(asked, " OR ")))
+	rows, err := q.QueryContext(ctx, m.text(myLows, "{rows}", strings.Join(asked, " UNION ALL ")))
 	if err != nil {
 		return nil, err
 	}

@@ -16,13 +16,38 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// The races that PostgreSQL allows, each brought about on purpose.
+// The races that databases with many writers allow, each brought about on purpose.
 
 const shortLease = 400 * time.Millisecond
 
 func onPostgres(t *testing.T) *fixture {
 	t.Helper()
 	return newFixture(t, openPostgres(t, gorm.Config{}), 8, gormstore.Config{})
+}
+
+// servers are the databases with many writers at once.
+var servers = map[string]func(t testing.TB, config gorm.Config) *gorm.DB{
+	"postgres": openPostgres,
+	"mariadb":  openMariaDB,
+}
+
+// onServers runs check on every one of them.
+func onServers(t *testing.T, check func(t *testing.T, f *fixture)) {
+	t.Helper()
+	for name, open := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, newFixture(t, open(t, gorm.Config{}), 8, gormstore.Config{}))
+		})
+	}
+}
+
+// either is the first on PostgreSQL, and the second on MariaDB.
+func (f *fixture) either(postgres, mariadb string) string {
+	if f.db.Name() == "mysql" {
+		return mariadb
+	}
+	return postgres
 }
 
 // writer is an application transaction that stays open.
@@ -37,6 +62,7 @@ func (f *fixture) writer() *writer {
 	if tx.Error != nil {
 		f.Fatal(tx.Error)
 	}
+	f.Cleanup(func() { tx.Rollback() }) // when the case ends early
 	return &writer{f, tx}
 }
 
@@ -85,22 +111,22 @@ func sameLane(key string) string {
 
 func TestLateCommit(t *testing.T) {
 	t.Run("comes_before_a_later_message_of_its_key", func(t *testing.T) {
-		t.Parallel()
-		f := onPostgres(t)
-		r := f.started()
-		t1 := f.writer()
-		late := t1.enqueue("k")
-		for range 3 { // the cursor passes the late one's number by far
-			other := f.enqueue(sameLane("k"))
-			if diff := cmp.Diff(ids(other...), r.deliver()); diff != "" {
-				t.Fatalf("delivered (-want +got):\n%s", diff)
+		onServers(t, func(t *testing.T, f *fixture) {
+			r := f.started()
+			t1 := f.writer()
+			late := t1.enqueue("k")
+			for range 3 { // the cursor passes the late one's number by far
+				other := f.enqueue(sameLane("k"))
+				if diff := cmp.Diff(ids(other...), r.deliver()); diff != "" {
+					t.Fatalf("delivered (-want +got):\n%s", diff)
+				}
 			}
-		}
-		t1.commit()
-		after := f.enqueue("k")[0] // its writer waited for the first one
-		if diff := cmp.Diff(ids(late, after), r.deliver()); diff != "" {
-			t.Errorf("delivered (-want +got):\n%s", diff)
-		}
+			t1.commit()
+			after := f.enqueue("k")[0] // its writer waited for the first one
+			if diff := cmp.Diff(ids(late, after), r.deliver()); diff != "" {
+				t.Errorf("delivered (-want +got):\n%s", diff)
+			}
+		})
 	})
 	for name, more := range map[string]int{
 		"is_found_when_the_snapshot_did_not_list_its_writer":            0,
@@ -134,40 +160,40 @@ func TestLateCommit(t *testing.T) {
 		})
 	}
 	t.Run("is_found_by_whichever_worker_has_the_lane_next", func(t *testing.T) {
-		t.Parallel()
-		f := onPostgres(t)
-		r := f.started()
-		half := func(i int) func(*outbox.ClaimRequest) {
-			return func(q *outbox.ClaimRequest) { q.Lanes = q.Lanes[4*i : 4*i+4] }
-		}
-		t1 := f.writer()
-		var late []*outbox.Message
-		for i := range 16 {
-			late = append(late, t1.enqueue(fmt.Sprint("k", i)))
-		}
-		for range 3 {
-			f.enqueue("a", "b", "c", "d", "e", "f", "g", "h")
-			for i := range 2 {
-				r.settle(r.claim(half(i)), all(outbox.Delivered))
+		onServers(t, func(t *testing.T, f *fixture) {
+			r := f.started()
+			half := func(i int) func(*outbox.ClaimRequest) {
+				return func(q *outbox.ClaimRequest) { q.Lanes = q.Lanes[4*i : 4*i+4] }
 			}
-		}
-		t1.commit()
-		if got := len(r.deliver()); got != len(late) {
-			t.Errorf("delivered %d late messages, want %d", got, len(late))
-		}
+			t1 := f.writer()
+			var late []*outbox.Message
+			for i := range 16 {
+				late = append(late, t1.enqueue(fmt.Sprint("k", i)))
+			}
+			for range 3 {
+				f.enqueue("a", "b", "c", "d", "e", "f", "g", "h")
+				for i := range 2 {
+					r.settle(r.claim(half(i)), all(outbox.Delivered))
+				}
+			}
+			t1.commit()
+			if got := len(r.deliver()); got != len(late) {
+				t.Errorf("delivered %d late messages, want %d", got, len(late))
+			}
+		})
 	})
 	t.Run("costs_nothing_while_its_writer_is_open", func(t *testing.T) {
-		t.Parallel()
-		f := onPostgres(t)
-		r := f.started()
-		t1 := f.writer()
-		t1.enqueue("k")
-		for i := range 20 {
-			if got := f.enqueue(fmt.Sprint("other", i)); len(r.deliver()) != len(got) {
-				t.Fatal("an open writer held up an unrelated message")
+		onServers(t, func(t *testing.T, f *fixture) {
+			r := f.started()
+			t1 := f.writer()
+			t1.enqueue("k")
+			for i := range 20 {
+				if got := f.enqueue(fmt.Sprint("other", i)); len(r.deliver()) != len(got) {
+					t.Fatal("an open writer held up an unrelated message")
+				}
 			}
-		}
-		t1.commit()
+			t1.commit()
+		})
 	})
 }
 
@@ -175,6 +201,9 @@ func TestLateCommit(t *testing.T) {
 func (f *fixture) gate() (open func()) {
 	f.Helper()
 	key := time.Now().UnixNano()
+	if f.db.Name() == "mysql" {
+		return f.gateMariaDB(key)
+	}
 	exec(f, f.db, fmt.Sprintf(`CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN PERFORM pg_advisory_xact_lock(%d); RETURN NEW; END $$`, key))
 	exec(f, f.db, "CREATE TRIGGER gate BEFORE INSERT ON outbox_claims FOR EACH ROW EXECUTE FUNCTION gate()")
@@ -207,6 +236,10 @@ func (f *fixture) conn() *sql.Conn {
 // waiting waits until n statements that contain text wait for a lock.
 func (f *fixture) waiting(n int, text string) {
 	f.Helper()
+	if f.db.Name() == "mysql" {
+		f.waitingMariaDB(n, text)
+		return
+	}
 	var schema string
 	if err := f.db.Raw("SELECT current_schema()").Row().Scan(&schema); err != nil {
 		f.Fatal(err)
@@ -253,58 +286,58 @@ func await[T any](f *fixture, c <-chan result[T]) result[T] {
 
 func TestRace(t *testing.T) {
 	t.Run("a_slow_claim_is_recovered_by_the_takeover_that_waits_for_it", func(t *testing.T) {
-		t.Parallel()
-		f := onPostgres(t)
-		f.enqueue("a", "b", "c")
-		a, b := f.relay(), f.relay()
-		a.acquireFor(shortLease)
-		open := f.gate()
-		claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), a.request()) })
-		f.waiting(1, "WITH late")
-		f.expired(a)
-		taken := background(func() (outbox.Lanes, error) { return b.tryAcquire(testLease) })
-		f.waiting(1, "FOR UPDATE")
-		open()
-		claim := await(f, claimed)
-		if claim.err != nil || len(claim.value.Messages) != 3 {
-			t.Fatalf("the slow claim got %d messages, %v", len(claim.value.Messages), claim.err)
-		}
-		if lanes := await(f, taken); lanes.err != nil || len(lanes.value.Held) != 8 {
-			t.Fatalf("the takeover got %d lanes, %v", len(lanes.value.Held), lanes.err)
-		}
-		if n := f.count("outbox_claims"); n != 0 {
-			t.Errorf("%d claims that nobody will ever recover", n)
-		}
-		_, err := f.store.Settle(t.Context(), claim.value, outcomes(claim.value, all(outbox.Delivered)))
-		if !errors.Is(err, outbox.ErrClaimLost) {
-			t.Errorf("the late settle: %v, want ErrClaimLost", err)
-		}
-		c := b.claim()
-		if len(c.Messages) != 0 || !c.Suspects {
-			t.Errorf("claimed %d messages, suspects %v; want the three as suspects", len(c.Messages), c.Suspects)
-		}
-		f.want(0, 3)
+		onServers(t, func(t *testing.T, f *fixture) {
+			f.enqueue("a", "b", "c")
+			a, b := f.relay(), f.relay()
+			a.acquireFor(shortLease)
+			open := f.gate()
+			claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), a.request()) })
+			f.waiting(1, f.gated())
+			f.expired(a)
+			taken := background(func() (outbox.Lanes, error) { return b.tryAcquire(testLease) })
+			f.waiting(1, "FOR UPDATE")
+			open()
+			claim := await(f, claimed)
+			if claim.err != nil || len(claim.value.Messages) != 3 {
+				t.Fatalf("the slow claim got %d messages, %v", len(claim.value.Messages), claim.err)
+			}
+			if lanes := await(f, taken); lanes.err != nil || len(lanes.value.Held) != 8 {
+				t.Fatalf("the takeover got %d lanes, %v", len(lanes.value.Held), lanes.err)
+			}
+			if n := f.count("outbox_claims"); n != 0 {
+				t.Errorf("%d claims that nobody will ever recover", n)
+			}
+			_, err := f.store.Settle(t.Context(), claim.value, outcomes(claim.value, all(outbox.Delivered)))
+			if !errors.Is(err, outbox.ErrClaimLost) {
+				t.Errorf("the late settle: %v, want ErrClaimLost", err)
+			}
+			c := b.claim()
+			if len(c.Messages) != 0 || !c.Suspects {
+				t.Errorf("claimed %d messages, suspects %v; want the three as suspects", len(c.Messages), c.Suspects)
+			}
+			f.want(0, 3)
+		})
 	})
 	t.Run("a_claim_that_waited_while_its_lanes_went_and_came_back_gets_nothing", func(t *testing.T) {
-		t.Parallel()
-		f := onPostgres(t)
-		f.enqueue("a", "b", "c")
-		a := f.started()
-		tx := f.writer().tx
-		exec(t, tx, "SELECT FROM outbox_lanes ORDER BY lane FOR UPDATE")
-		claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), a.request()) })
-		f.waiting(1, "WITH late")
-		exec(t, tx, "UPDATE outbox_lanes SET epoch = epoch + 2") // to another and back, who delivered everything
-		exec(t, tx, "DELETE FROM outbox_messages")
-		if err := tx.Commit().Error; err != nil {
-			t.Fatal(err)
-		}
-		if c := await(f, claimed); c.err != nil || len(c.value.Messages) != 0 {
-			t.Errorf("claimed %d delivered messages, %v", len(c.value.Messages), c.err)
-		}
-		if n := f.count("outbox_claims"); n != 0 {
-			t.Errorf("%d claims, want none", n)
-		}
+		onServers(t, func(t *testing.T, f *fixture) {
+			f.enqueue("a", "b", "c")
+			a := f.started()
+			tx := f.writer().tx
+			exec(t, tx, "SELECT lane FROM outbox_lanes ORDER BY lane FOR UPDATE")
+			claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), a.request()) })
+			f.waiting(1, f.either("WITH late", "LOCK IN SHARE MODE"))
+			exec(t, tx, "UPDATE outbox_lanes SET epoch = epoch + 2") // to another and back, who delivered everything
+			exec(t, tx, "DELETE FROM outbox_messages")
+			if err := tx.Commit().Error; err != nil {
+				t.Fatal(err)
+			}
+			if c := await(f, claimed); c.err != nil || len(c.value.Messages) != 0 {
+				t.Errorf("claimed %d delivered messages, %v", len(c.value.Messages), c.err)
+			}
+			if n := f.count("outbox_claims"); n != 0 {
+				t.Errorf("%d claims, want none", n)
+			}
+		})
 	})
 	t.Run("a_settle_that_waited_behind_a_takeover_changes_nothing", func(t *testing.T) {
 		for name, decide := range map[string]func(*outbox.Claimed) outbox.Outcome{
@@ -317,91 +350,91 @@ func TestRace(t *testing.T) {
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				f := onPostgres(t)
-				m := f.enqueue("a", "b")
-				a := f.started()
-				c := a.claim()
-				tx := f.writer().tx
-				exec(t, tx, "DELETE FROM outbox_claims")
-				exec(t, tx, "UPDATE outbox_messages SET state = 4, attempts = 7, available_at = now()")
-				settled := background(func() (int, error) { return f.store.Settle(t.Context(), c, outcomes(c, decide)) })
-				f.waiting(1, "DELETE FROM")
-				if err := tx.Commit().Error; err != nil {
-					t.Fatal(err)
-				}
-				if s := await(f, settled); !errors.Is(s.err, outbox.ErrClaimLost) {
-					t.Errorf("settled %d, %v; want ErrClaimLost", s.value, s.err)
-				}
-				if got := f.field(m[0], "attempts"); got != "7" {
-					t.Errorf("attempts are %s, want those of the recovery", got)
-				}
-				f.want(0, 2)
+				onServers(t, func(t *testing.T, f *fixture) {
+					m := f.enqueue("a", "b")
+					a := f.started()
+					c := a.claim()
+					tx := f.writer().tx
+					exec(t, tx, "DELETE FROM outbox_claims")
+					exec(t, tx, "UPDATE outbox_messages SET state = 4, attempts = 7, available_at = "+f.now())
+					settled := background(func() (int, error) { return f.store.Settle(t.Context(), c, outcomes(c, decide)) })
+					f.waiting(1, f.either("DELETE FROM", "DELETE c"))
+					if err := tx.Commit().Error; err != nil {
+						t.Fatal(err)
+					}
+					if s := await(f, settled); !errors.Is(s.err, outbox.ErrClaimLost) {
+						t.Errorf("settled %d, %v; want ErrClaimLost", s.value, s.err)
+					}
+					if got := f.field(m[0], "attempts"); got != "7" {
+						t.Errorf("attempts are %s, want those of the recovery", got)
+					}
+					f.want(0, 2)
+				})
 			})
 		}
 	})
 	t.Run("voiding_waits_for_a_claim_whose_answer_was_lost", func(t *testing.T) {
-		t.Parallel()
-		f := onPostgres(t)
-		m := f.enqueue("a", "b", "c")
-		a := f.started()
-		open := f.gate()
-		request := a.request()
-		claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), request) })
-		f.waiting(1, "WITH late")
-		voided := background(func() (int, error) { return 0, f.store.Void(t.Context(), request) }) // given up waiting
-		f.waiting(1, "FOR UPDATE")
-		open()
-		if v := await(f, voided); v.err != nil {
-			t.Fatal(v.err)
-		}
-		if c := await(f, claimed); c.err != nil || len(c.value.Messages) != len(m) {
-			t.Errorf("the answer that comes too late has %d messages, %v", len(c.value.Messages), c.err)
-		}
-		if n := f.count("outbox_claims"); n != 0 {
-			t.Errorf("%d claims are left, want none", n)
-		}
-		a.acquire()
-		if got := len(a.deliver()); got != len(m) {
-			t.Errorf("delivered %d messages, want %d", got, len(m))
-		}
+		onServers(t, func(t *testing.T, f *fixture) {
+			m := f.enqueue("a", "b", "c")
+			a := f.started()
+			open := f.gate()
+			request := a.request()
+			claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), request) })
+			f.waiting(1, f.gated())
+			voided := background(func() (int, error) { return 0, f.store.Void(t.Context(), request) }) // given up waiting
+			f.waiting(1, "FOR UPDATE")
+			open()
+			if v := await(f, voided); v.err != nil {
+				t.Fatal(v.err)
+			}
+			if c := await(f, claimed); c.err != nil || len(c.value.Messages) != len(m) {
+				t.Errorf("the answer that comes too late has %d messages, %v", len(c.value.Messages), c.err)
+			}
+			if n := f.count("outbox_claims"); n != 0 {
+				t.Errorf("%d claims are left, want none", n)
+			}
+			a.acquire()
+			if got := len(a.deliver()); got != len(m) {
+				t.Errorf("delivered %d messages, want %d", got, len(m))
+			}
+		})
 	})
 	t.Run("a_hundred_buriers_have_one_winner", func(t *testing.T) {
-		t.Parallel()
-		f := onPostgres(t)
-		pool, err := f.db.DB()
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool.SetMaxOpenConns(20)
-		m := f.enqueue("a")
-		a := f.relay()
-		a.acquireFor(shortLease)
-		a.claim()
-		f.expired(a)
-		var results []<-chan result[outbox.Lanes]
-		for range 100 {
-			b := f.relay()
-			results = append(results, background(func() (outbox.Lanes, error) { return b.tryAcquire(testLease) }))
-		}
-		owners := map[int]int{}
-		for _, c := range results {
-			r := await(f, c)
-			if r.err != nil {
-				t.Fatal(r.err)
+		onServers(t, func(t *testing.T, f *fixture) {
+			pool, err := f.db.DB()
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, l := range r.value.Held {
-				owners[l.Lane]++
+			pool.SetMaxOpenConns(20)
+			m := f.enqueue("a")
+			a := f.relay()
+			a.acquireFor(shortLease)
+			a.claim()
+			f.expired(a)
+			var results []<-chan result[outbox.Lanes]
+			for range 100 {
+				b := f.relay()
+				results = append(results, background(func() (outbox.Lanes, error) { return b.tryAcquire(testLease) }))
 			}
-		}
-		for lane, n := range owners {
-			if n != 1 {
-				t.Errorf("lane %d has %d owners", lane, n)
+			owners := map[int]int{}
+			for _, c := range results {
+				r := await(f, c)
+				if r.err != nil {
+					t.Fatal(r.err)
+				}
+				for _, l := range r.value.Held {
+					owners[l.Lane]++
+				}
 			}
-		}
-		if got := f.field(m[0], "attempts"); got != "1" {
-			t.Errorf("%s attempts were counted, want 1", got)
-		}
+			for lane, n := range owners {
+				if n != 1 {
+					t.Errorf("lane %d has %d owners", lane, n)
+				}
+			}
+			if got := f.field(m[0], "attempts"); got != "1" {
+				t.Errorf("%s attempts were counted, want 1", got)
+			}
+		})
 	})
 }
 
