@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/outbox"
 )
 
 // plan is a node of what EXPLAIN says.
@@ -76,6 +77,18 @@ func TestExplain(t *testing.T) {
 		b, err := f.store.Backlog(t.Context())
 		if err != nil || !b.Capped {
 			t.Errorf("got %+v, %v; want a backlog that says it is capped", b, err)
+		}
+	})
+	t.Run("Find_reads_a_page_of_each_lane", func(t *testing.T) {
+		for _, status := range []outbox.Status{"", outbox.StatusPending, outbox.StatusParked} {
+			text, args := f.store.FindSQL(outbox.Filter{Status: status}, 10)
+			f.wantRead(f.explain(text, args...), 64*10+10*4+200)
+		}
+	})
+	t.Run("Find_reads_nothing_where_nothing_can_be_held_or_paused", func(t *testing.T) {
+		for _, status := range []outbox.Status{outbox.StatusHeld, outbox.StatusPaused} {
+			text, args := f.store.FindSQL(outbox.Filter{Status: status}, 10)
+			f.wantRead(f.explain(text, args...), 0)
 		}
 	})
 	t.Run("Prune_reads_what_it_removes", func(t *testing.T) {

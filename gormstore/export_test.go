@@ -6,10 +6,17 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/postroom/postroom/outbox"
 )
 
 // BacklogSQL is the statement of Backlog, for tests that look at its plan.
 func (s *Store) BacklogSQL() string { return s.dialect.(*postgres).sql.backlog }
+
+// FindSQL is the statement of the first page of Find, with its arguments.
+func (s *Store) FindSQL(f outbox.Filter, limit int) (string, []any) {
+	return s.dialect.(*postgres).findText(f.Status), finding{Filter: f, limit: limit, lane: -1}.args()
+}
 
 // PurgeSQL is the statement of PurgeArchive.
 func (s *Store) PurgeSQL() string { return s.dialect.(*postgres).sql.purgeArchive }

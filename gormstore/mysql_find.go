@@ -36,7 +36,7 @@ func (m *mysql) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Rec
 		return nil, nil
 	}
 	text := replaceAll(myFind, "{columns}", findColumns, "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
-	text = replaceAll(replaceAll(text, "{match}", findMatch),
+	text = replaceAll(replaceAll(text, "{match}", findMatch+findOnly(f.Status, "")),
 		"{claimed}", myClaimed, "{position}", "instr", "{microseconds}", "", "CAST(0 AS bigint)", "0",
 		"{wait}", "m.available_at - {now}", "{available}", "m.available_at", "{created}", "m.created_at")
 	text, args := positional(m.text(text), f.args())

@@ -17,7 +17,8 @@ ORDER BY m.seq`
 
 	// pgFindReady reads lane by lane, because no index orders all ready messages.
 	pgFindReady = `(SELECT r.* FROM {lanes} l CROSS JOIN LATERAL (
-    SELECT m.id, m.seq FROM {messages} m WHERE m.lane = l.lane AND m.state = 0 AND {match} ORDER BY m.seq LIMIT $2) r
+    SELECT m.id, m.seq FROM {messages} m WHERE m.lane = l.lane AND m.state = 0 AND {match}{only}
+    ORDER BY m.seq LIMIT $2) r
   WHERE $11 < 0 OR l.lane = $11)`
 
 	pgFindPlace = `(SELECT m.id, m.seq FROM {messages} m WHERE {place} AND {match} ORDER BY m.seq LIMIT $2)`
@@ -26,17 +27,29 @@ ORDER BY m.seq`
 	pgInFlight = `m.id = ANY (ARRAY (SELECT unnest(c.ids) FROM {claims} c))`
 )
 
-func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Record, error) {
+func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) (records []outbox.Record, err error) {
+	text := p.findText(f.Status)
+	if text == "" {
+		return nil, nil
+	}
+	err = p.browse(ctx, pool, func(q querier) error {
+		records, err = readRecords(q.QueryContext(ctx, text, f.args()...))
+		return err
+	})
+	return records, err
+}
+
+func (p *postgres) findText(status outbox.Status) string {
 	var reads []string
-	for _, place := range places(f.Status) {
+	for _, place := range places(status) {
 		if place == findReady {
-			reads = append(reads, pgFindReady)
+			reads = append(reads, replaceAll(pgFindReady, "{only}", findOnly(status, " WHERE b.lane = l.lane")))
 		} else {
 			reads = append(reads, replaceAll(replaceAll(pgFindPlace, "{place}", place), "{claimed}", pgInFlight))
 		}
 	}
 	if len(reads) == 0 {
-		return nil, nil
+		return ""
 	}
 	text := replaceAll(pgFind, "{columns}", findColumns, "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
 	text = replaceAll(replaceAll(text, "{match}", findMatch),
@@ -44,7 +57,7 @@ func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.
 		"{microseconds}", " * interval '1 microsecond'",
 		"{wait}", microseconds("m.available_at - now()"), "{available}", microseconds("m.available_at"),
 		"{created}", microseconds("m.created_at"))
-	return readRecords(pool.QueryContext(ctx, p.names.render(text), f.args()...))
+	return p.names.render(text)
 }
 
 func microseconds(of string) string { return "(extract(epoch FROM " + of + ") * 1000000)::bigint" }

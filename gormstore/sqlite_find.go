@@ -20,7 +20,8 @@ func (l *sqlite) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Re
 	case f.Status == "":
 		in = []string{"TRUE"}
 	}
-	text := replaceAll(liteFind, "{columns}", findColumns, "{places}", strings.Join(in, " OR "), "{match}", findMatch)
+	text := replaceAll(liteFind, "{columns}", findColumns, "{places}", strings.Join(in, " OR "), "{match}",
+		findMatch+findOnly(f.Status, ""))
 	text = replaceAll(text,
 		"{claimed}", "m.id IN (SELECT i.value FROM {claims} c, json_each(c.ids) i)", "{now}", liteNow,
 		"{position}", "instr", "{microseconds}", "", "{wait}", "m.available_at - "+liteNow,
