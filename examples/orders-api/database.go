@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/glebarez/sqlite"
+	driver "github.com/go-sql-driver/mysql"
+	"gorm.io/driver/mysql"
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -59,11 +62,13 @@ func openDatabase(ctx context.Context, c config) (_ *database, err error) {
 	return db, db.WithContext(ctx).AutoMigrate(&Order{}, &Item{}, &Shipment{})
 }
 
-func chooseDatabase(url string) (gorm.Dialector, *database, error) {
-	scheme, rest, _ := strings.Cut(url, ":")
+func chooseDatabase(address string) (gorm.Dialector, *database, error) {
+	scheme, rest, _ := strings.Cut(address, ":")
 	switch scheme {
 	case "postgres", "postgresql":
-		return postgres.Open(url), &database{name: "PostgreSQL"}, nil
+		return postgres.Open(address), &database{name: "PostgreSQL"}, nil
+	case "mariadb":
+		return openMariaDB(address)
 	case "sqlite":
 		return openSQLite(rest, "")
 	case "":
@@ -73,7 +78,21 @@ func chooseDatabase(url string) (gorm.Dialector, *database, error) {
 		}
 		return openSQLite(filepath.Join(temp, "orders.db"), temp)
 	}
-	return nil, nil, errors.New("DATABASE_URL is of an unknown kind: use postgres://… or sqlite:FILE")
+	return nil, nil, errors.New("DATABASE_URL is of an unknown kind: use postgres://…, mariadb://… or sqlite:FILE")
+}
+
+// openMariaDB takes the form of address that other servers have, instead of the driver's own. The shop's tables have
+// columns of the type UUID, which MySQL lacks.
+func openMariaDB(address string) (gorm.Dialector, *database, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User == nil {
+		return nil, nil, errors.New("DATABASE_URL: want mariadb://user:password@host:port/database")
+	}
+	c := driver.NewConfig()
+	c.Net, c.Addr, c.DBName, c.ParseTime = "tcp", u.Host, strings.TrimPrefix(u.Path, "/"), true
+	c.User = u.User.Username()
+	c.Passwd, _ = u.User.Password()
+	return mysql.New(mysql.Config{DSNConfig: c}), &database{name: "MariaDB"}, nil
 }
 
 // openSQLite asks for one worker and few lanes: where only one can write, a second worker would wait for the first, and

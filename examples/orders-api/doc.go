@@ -16,7 +16,7 @@
 // Environment variables switch to real servers:
 //
 //	ADDR          where to listen, default 127.0.0.1:8080
-//	DATABASE_URL  postgres://… or sqlite:FILE
+//	DATABASE_URL  postgres://…, mariadb://user:password@host:port/database or sqlite:FILE
 //	BROKER_URL    kafka://host:port,host:port or amqp://…
 //	TOPIC         Kafka topic or RabbitMQ exchange, default orders; the consumer is TOPIC-shipping
 //	ROLE          all (default), api (HTTP and shipping) or relay (any number of them, beside an api)

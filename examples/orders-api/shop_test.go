@@ -132,9 +132,10 @@ func place(t *testing.T, shop string) Order {
 func TestShop(t *testing.T) {
 	t.Parallel()
 	for name, setUp := range map[string]func(t *testing.T) (environment, *gorm.DB){
-		"on_SQLite_and_Kafka_in_the_process": onOwnServers,
-		"on_PostgreSQL_and_Kafka":            onKafka,
-		"on_PostgreSQL_and_RabbitMQ":         onRabbitMQ,
+		"on_SQLite_and_Kafka_in_the_process":  onOwnServers,
+		"on_MariaDB_and_Kafka_in_the_process": onMariaDB,
+		"on_PostgreSQL_and_Kafka":             onKafka,
+		"on_PostgreSQL_and_RabbitMQ":          onRabbitMQ,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,10 +190,14 @@ func TestRoles(t *testing.T) {
 func record(t *testing.T, db *gorm.DB) {
 	t.Helper()
 	statements := []string{`CREATE TABLE stored (id TEXT)`}
-	if db.Name() == "sqlite" {
+	switch db.Name() {
+	case "sqlite":
 		statements = append(statements, `CREATE TRIGGER record AFTER INSERT ON outbox_messages
 			BEGIN INSERT INTO stored VALUES (NEW.id); END`)
-	} else {
+	case "mysql":
+		statements = append(statements, `CREATE TRIGGER record AFTER INSERT ON outbox_messages FOR EACH ROW
+			INSERT INTO stored VALUES (CAST(CAST(NEW.id AS UUID) AS CHAR))`)
+	default:
 		statements = append(statements, `CREATE FUNCTION record() RETURNS trigger LANGUAGE plpgsql AS
 			$$ BEGIN INSERT INTO stored VALUES (NEW.id::text); RETURN NULL; END $$`,
 			`CREATE TRIGGER record AFTER INSERT ON outbox_messages FOR EACH ROW EXECUTE FUNCTION record()`)
@@ -224,6 +229,34 @@ func wantEmptyOutbox(t *testing.T, db *gorm.DB) {
 func onOwnServers(t *testing.T) (environment, *gorm.DB) {
 	file := filepath.Join(t.TempDir(), "orders.db")
 	return environment{"DATABASE_URL": "sqlite:" + file}, connect(t, sqlite.Open(file+sqliteOptions))
+}
+
+func onMariaDB(t *testing.T) (environment, *gorm.DB) {
+	name := testservices.Name("shop")
+	server := openAt(t, testservices.MariaDB(t))
+	if err := server.Exec("CREATE DATABASE " + name).Error; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Exec("DROP DATABASE " + name).Error; err != nil {
+			t.Errorf("remove database %s: %v", name, err)
+		}
+	})
+	address, err := url.Parse(testservices.MariaDB(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.Path = "/" + name
+	return environment{"DATABASE_URL": address.String()}, openAt(t, address.String())
+}
+
+func openAt(t *testing.T, address string) *gorm.DB {
+	t.Helper()
+	dialector, _, err := chooseDatabase(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connect(t, dialector)
 }
 
 func onKafka(t *testing.T) (environment, *gorm.DB) {
