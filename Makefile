@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium check lint format tidy build docs scripts services-up services-down bench bench-store
+.PHONY: help run test soak test-debezium check lint format tidy build docs scripts services-up services-down bench bench-store bench-capture
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,6 +69,11 @@ bench-store: ## measure the store alone, beside bare loops, in clean and in tire
 	@scripts/services up
 	@eval "$$(scripts/services env)" && (cd bench && go run . -suite store $(ARGS)) && \
 		go test -run '^$$' -bench '^BenchmarkEnqueue$$' -benchtime 2000x ./gormstore
+
+bench-capture: ## measure what capture costs a request and a transaction, as ratios (ARGS: flags of go test)
+	@scripts/services up postgres
+	@eval "$$(scripts/services env postgres)" && \
+		go test ./gormstore -run '^$$' -bench Capture -benchtime 2000x $(ARGS)
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION)"

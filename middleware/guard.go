@@ -1,9 +1,16 @@
 package middleware
 
 import (
+	"bufio"
+	"fmt"
 	"maps"
+	"net"
 	"net/http"
 )
+
+var errHijackOnce = fmt.Errorf(
+	"middleware: a request with an Idempotency-Key cannot take over its connection: skip the route: %w",
+	http.ErrNotSupported)
 
 // guard lets an answer below 400 out only after a transaction has ended as that answer told it to.
 type guard struct {
@@ -56,6 +63,9 @@ func (g *guard) FlushError() error {
 	}
 	return http.NewResponseController(g.ResponseWriter).Flush()
 }
+
+// Hijack refuses: nothing of what is said over a raw connection could be recorded.
+func (g *guard) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, errHijackOnce }
 
 // Flush sends what there is.
 func (g *guard) Flush() { _ = g.FlushError() }

@@ -623,6 +623,32 @@ func TestIdempotencyOrder(t *testing.T) {
 		}
 	})
 
+	t.Run("refuses_to_hand_over_the_connection_of_a_request_that_nothing_would_record", func(t *testing.T) {
+		t.Parallel()
+		s := newShop()
+		refused := make(chan error, 1)
+		h := middleware.Idempotency(s.store, s.config)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _, err := http.NewResponseController(w).Hijack()
+			refused <- err
+			w.WriteHeader(http.StatusNotImplemented)
+		}))
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Idempotency-Key", "k")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if err := <-refused; !errors.Is(err, http.ErrNotSupported) || answer.StatusCode != http.StatusNotImplemented {
+			t.Errorf("hijack: %v, answered %d", err, answer.StatusCode)
+		}
+	})
+
 	t.Run("passes_on_what_middleware_in_between_refuses", func(t *testing.T) {
 		t.Parallel()
 		s := newShop()
