@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium check lint format tidy build docs scripts services-up services-down bench bench-store bench-capture
+.PHONY: help run test soak test-debezium check lint format tidy build docs scripts services-up services-down bench bench-store bench-publish bench-capture
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -74,6 +74,11 @@ bench-capture: ## measure what capture costs a request and a transaction, as rat
 	@scripts/services up postgres
 	@eval "$$(scripts/services env postgres)" && \
 		go test ./gormstore -run '^$$' -bench Capture -benchtime 2000x $(ARGS)
+
+bench-publish: ## measure the publishers alone, beside the clients that they are made of and beside Watermill's
+	@echo "bench-publish: on the servers given, or started here (make services-down ends those)"
+	@scripts/services up
+	@eval "$$(scripts/services env)" && cd bench && go run . -suite publish $(ARGS)
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION)"

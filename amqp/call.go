@@ -28,12 +28,12 @@ func (p *Publisher) newCall(ctx context.Context, messages int) *call {
 
 // encode returns the parcels that can be sent; the others have their result.
 func (c *call) encode(messages []*outbox.Message) []*parcel {
-	now := time.Now()
+	encoder := encoder{events: c.p.config.CloudEvents, now: time.Now()}
 	parcels := make([]*parcel, 0, len(messages))
 	for i, m := range messages {
 		var to route
 		to.exchange, to.key = c.p.config.Route(m)
-		p, err := newParcel(i, m, to, c.p.config.CloudEvents, now)
+		p, err := encoder.encode(i, m, to)
 		if err != nil {
 			c.fail(p, outbox.Permanent(err))
 			continue

@@ -32,22 +32,30 @@ type parcel struct {
 	handed  time.Time
 }
 
-// newParcel encodes m, or says why AMQP cannot carry it.
-func newParcel(index int, m *outbox.Message, to route, events cloudevents.Config, now time.Time) (*parcel, error) {
+// encoder makes parcels of the messages of a call.
+type encoder struct {
+	events  cloudevents.Config
+	now     time.Time
+	scratch []outbox.Header
+}
+
+// encode returns m as it goes out, or says why AMQP cannot carry it.
+func (e *encoder) encode(index int, m *outbox.Message, to route) (*parcel, error) {
 	p := &parcel{index: index, route: to}
 	if m.Key != "" {
 		p.order = orderKey{m.Topic, m.Key}
 	}
-	wire, err := events.Encode(m, cloudevents.AMQPPrefix)
+	wire, err := e.events.Encode(m, cloudevents.AMQPPrefix, e.scratch)
 	if err != nil {
 		return p, err
 	}
+	e.scratch = wire.Headers
 	headers := table(wire.Headers)
 	correlation, _ := headers[outbox.HeaderCorrelationID].(string)
 	p.publishing = amqp091.Publishing{
 		MessageId:     m.ID.String(),
 		Type:          m.Type,
-		Timestamp:     now,
+		Timestamp:     e.now,
 		ContentType:   wire.ContentType,
 		CorrelationId: correlation,
 		DeliveryMode:  amqp091.Persistent,

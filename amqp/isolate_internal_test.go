@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
-	"github.com/postroom/postroom/cloudevents"
 	"github.com/postroom/postroom/internal/testservices"
 	"github.com/postroom/postroom/outbox"
 )
@@ -23,7 +22,7 @@ func parcelsTo(t *testing.T, queue string, n int) []*parcel {
 	ps := make([]*parcel, n)
 	for i := range ps {
 		m := &outbox.Message{ID: uuid.New(), Topic: "t", Type: "placed", Version: 1, Payload: fmt.Appendf(nil, "%d", i)}
-		p, err := newParcel(i, m, route{key: queue}, cloudevents.Config{}, time.Now())
+		p, err := (&encoder{now: time.Now()}).encode(i, m, route{key: queue})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,8 @@ func parse() (options, error) {
 		"name of the run; one that exists goes on where it stopped")
 	flag.StringVar(&o.dir, "dir", "results", "folder of the results")
 	flag.StringVar(&o.suite, "suite", suiteDrain,
-		"what is measured: "+suiteDrain+" (to a broker) or "+suiteStore+" (claim and settle alone)")
+		"what is measured: "+suiteDrain+" (to a broker), "+suiteStore+" (claim and settle alone) or "+
+			suitePublish+" (publishers alone)")
 	flag.IntVar(&o.largest, "largest", 10_000_000, "messages of the largest backlog of the store suite, measured once")
 	flag.StringVar(&o.subjects, "subjects", "",
 		"comma-separated subjects to measure (default all: "+strings.Join(names(subject.All()), ", ")+"; of stores: "+
@@ -119,8 +120,11 @@ func bench(ctx context.Context) (met bool, err error) {
 }
 
 func (r *benchRun) table(w io.Writer) error {
-	if r.suite == suiteStore {
+	switch r.suite {
+	case suiteStore:
 		return report.StoreTable(w, r.file.Summaries)
+	case suitePublish:
+		return report.PublishTable(w, r.file.Summaries)
 	}
 	return report.Table(w, r.file.Summaries)
 }

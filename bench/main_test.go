@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,12 @@ func TestTurn(t *testing.T) {
 
 func TestCellOf(t *testing.T) {
 	t.Parallel()
+	t.Run("gives_a_fast_subject_a_multiple", func(t *testing.T) {
+		t.Parallel()
+		if got := cellOf(subject.Spec{Name: "fast", Times: 3}, small).Workload.Messages; got != 3*small.Messages {
+			t.Errorf("messages = %d, want %d", got, 3*small.Messages)
+		}
+	})
 	t.Run("gives_a_slow_subject_its_share", func(t *testing.T) {
 		t.Parallel()
 		got := cellOf(subject.Spec{Name: "slow", Share: 5}, small)
@@ -99,7 +106,7 @@ func TestMeasure(t *testing.T) {
 		})
 	}
 
-	for _, spec := range subject.All() {
+	for _, spec := range slices.Concat(subject.All(), subject.Publishers()) {
 		t.Run("carries_everything_once_by_"+spec.Name, func(t *testing.T) {
 			cell := cellOf(spec, small)
 			s, err := r.measure(t.Context(), spec, cell, 1)
@@ -117,7 +124,7 @@ func TestMeasure(t *testing.T) {
 			if diff := cmp.Diff(want, s.Arrived); diff != "" {
 				t.Errorf("arrived (-want +got):\n%s", diff)
 			}
-			if strings.HasPrefix(spec.Name, "ours-") && !s.Arrived.Ordered() {
+			if strings.Contains(spec.Name, "ours") && !s.Arrived.Ordered() {
 				t.Errorf("%d messages out of order", s.Arrived.Misordered)
 			}
 		})

@@ -20,8 +20,9 @@ type step struct {
 
 // The suites.
 const (
-	suiteDrain = "drain" // from the table to a broker
-	suiteStore = "store" // claim and settle alone
+	suiteDrain   = "drain"   // from the table to a broker
+	suiteStore   = "store"   // claim and settle alone
+	suitePublish = "publish" // from memory to a broker
 )
 
 // plan returns what a run measures, in the order of its first round.
@@ -48,8 +49,11 @@ func choose(suite, list string) ([]subject.Spec, error) {
 		all = subject.All()
 	case suiteStore:
 		all = subject.Stores()
+	case suitePublish:
+		all = subject.Publishers()
 	default:
-		return nil, fmt.Errorf("choose subjects: no suite is called %q: use %s or %s", suite, suiteDrain, suiteStore)
+		return nil, fmt.Errorf("choose subjects: no suite is called %q: use %s, %s or %s",
+			suite, suiteDrain, suiteStore, suitePublish)
 	}
 	if list == "" {
 		return all, nil
@@ -72,9 +76,9 @@ func names(specs []subject.Spec) []string {
 	return all
 }
 
-// cellOf is the drain of a subject; slow ones get their share of the messages.
+// cellOf is the drain of a subject; slow ones get their share of the messages, fast ones a multiple.
 func cellOf(s subject.Spec, w load.Workload) results.Cell {
-	w.Messages = max(1, w.Messages/max(1, s.Share))
+	w.Messages = max(1, w.Messages*max(1, s.Times)/max(1, s.Share))
 	return results.Cell{Kind: results.Drain, Subject: s.Name, Workload: w}
 }
 

@@ -94,8 +94,11 @@ func (r *benchRun) measureOnce(ctx context.Context, s step, repeat int) error {
 }
 
 func (r *benchRun) comparisons() []report.Comparison {
-	if r.suite == suiteStore {
+	switch r.suite {
+	case suiteStore:
 		return report.StoreComparisons(r.load, r.largest)
+	case suitePublish:
+		return report.PublishComparisons()
 	}
 	return report.Comparisons()
 }

@@ -21,10 +21,10 @@ type Event struct {
 	Body        []byte          // shared with the message unless the mode is Structured
 }
 
-// Encode returns what goes out for m, with the prefix of the broker's binding. An error is about m alone, and
-// permanent.
-func (c Config) Encode(m *outbox.Message, prefix string) (Event, error) {
-	e := Event{Headers: outbox.WireHeaders(m), ContentType: m.ContentType, Body: m.Payload}
+// Encode returns what goes out for m, with the prefix of the broker's binding. Its headers lie in scratch if there is
+// room, so that one serves many messages. An error is about m alone, and permanent.
+func (c Config) Encode(m *outbox.Message, prefix string, scratch []outbox.Header) (Event, error) {
+	e := Event{Headers: outbox.AppendWireHeaders(scratch[:0], m), ContentType: m.ContentType, Body: m.Payload}
 	if c.Mode == Off || isEvent(m.ContentType) {
 		return e, nil
 	}

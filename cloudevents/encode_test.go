@@ -31,7 +31,7 @@ func message() *outbox.Message {
 
 func encode(t *testing.T, mode cloudevents.Mode, m *outbox.Message) cloudevents.Event {
 	t.Helper()
-	e, err := cloudevents.Config{Mode: mode, Source: "/shop"}.Encode(m, cloudevents.KafkaPrefix)
+	e, err := cloudevents.Config{Mode: mode, Source: "/shop"}.Encode(m, cloudevents.KafkaPrefix, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestEncode(t *testing.T) {
 		m := message()
 		m.Headers = []outbox.Header{{Name: "cloudEvents_type", Value: "mine"}, {Name: "cloudEvents_type", Value: "mine"}}
 		config := cloudevents.Config{Mode: cloudevents.Binary, Source: "/shop"}
-		e, err := config.Encode(m, cloudevents.AMQPPrefix)
+		e, err := config.Encode(m, cloudevents.AMQPPrefix, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestEncode(t *testing.T) {
 			Mode: cloudevents.Binary, Source: "/shop", Prefix: "cloudEvents:",
 			Subject: func(m *outbox.Message) string { return m.Topic },
 		}
-		e, err := config.Encode(message(), cloudevents.AMQPPrefix)
+		e, err := config.Encode(message(), cloudevents.AMQPPrefix, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestEncode_refuses(t *testing.T) {
 				m := message()
 				change(m)
 				config := cloudevents.Config{Mode: mode, Source: "/shop"}
-				if e, err := config.Encode(m, cloudevents.KafkaPrefix); err == nil {
+				if e, err := config.Encode(m, cloudevents.KafkaPrefix, nil); err == nil {
 					t.Errorf("mode %d: encoded as %v, want an error", mode, e)
 				}
 			}

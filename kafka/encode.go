@@ -13,43 +13,56 @@ const fresh = -1
 // encode returns what goes out for messages, with whom it shares their payloads, and why some cannot. A record's
 // timestamp is the time of its send.
 func encode(events cloudevents.Config, messages ...*outbox.Message) ([]*kgo.Record, map[int]error) {
-	var refused map[int]error
-	text := &arena{size: min(64<<10, 256*len(messages))}
+	e := encoder{text: arena{size: min(64<<10, 192*len(messages))}}
 	all := make([]kgo.Record, len(messages))
 	records := make([]*kgo.Record, len(messages))
+	refused := make(map[int]error)
 	for i, m := range messages {
 		r := &all[i]
-		wire, err := events.Encode(m, cloudevents.KafkaPrefix)
-		if err != nil {
-			refused = refuse(refused, i, err)
-		}
-		r.Topic, r.Value, r.Headers, r.Partition = m.Topic, wire.Body, encodeHeaders(text, wire.Headers), fresh
-		if m.Key != "" { // an empty key that is not nil would pull all messages without a key into one partition
-			r.Key = text.copy(m.Key)
-		}
 		records[i] = r
+		r.Topic, r.Partition = m.Topic, fresh
+		if m.Key != "" { // an empty key that is not nil would pull all messages without a key into one partition
+			r.Key = e.text.copy(m.Key)
+		}
+		wire, err := events.Encode(m, cloudevents.KafkaPrefix, e.scratch)
+		if err != nil {
+			refused[i] = err
+			continue
+		}
+		e.scratch = wire.Headers
+		r.Value, r.Headers = wire.Body, e.headers(wire.Headers, len(messages)-i)
 	}
 	return records, refused
 }
 
-func refuse(refused map[int]error, i int, err error) map[int]error {
-	if refused == nil {
-		refused = make(map[int]error)
-	}
-	refused[i] = err
-	return refused
+// encoder makes the records of one call. They share memory: a call makes thousands of short texts and lists.
+type encoder struct {
+	text    arena
+	scratch []outbox.Header
+	block   []kgo.RecordHeader // that later lists are cut from
+	last    []kgo.RecordHeader // of the record before
 }
 
-// encodeHeaders keeps the order and the duplicates.
-func encodeHeaders(text *arena, wire []outbox.Header) []kgo.RecordHeader {
-	headers := make([]kgo.RecordHeader, len(wire))
-	for i, h := range wire {
-		headers[i] = kgo.RecordHeader{Key: h.Name, Value: text.copy(h.Value)}
+// headers keeps the order and the duplicates. Room is made for left lists of that length. A value that the record
+// before has at the same place is not copied again: most have the same type and content type.
+func (e *encoder) headers(wire []outbox.Header, left int) []kgo.RecordHeader {
+	if len(wire) > len(e.block) {
+		e.block = make([]kgo.RecordHeader, len(wire)*left)
 	}
+	headers := e.block[:len(wire):len(wire)]
+	e.block = e.block[len(wire):]
+	for i, h := range wire {
+		if i < len(e.last) && string(e.last[i].Value) == h.Value {
+			headers[i] = kgo.RecordHeader{Key: h.Name, Value: e.last[i].Value}
+			continue
+		}
+		headers[i] = kgo.RecordHeader{Key: h.Name, Value: e.text.copy(h.Value)}
+	}
+	e.last = headers
 	return headers
 }
 
-// arena makes copies of strings in blocks of size bytes, because a call makes thousands of short ones.
+// arena makes copies of strings in blocks of size bytes.
 type arena struct {
 	size  int
 	block []byte

@@ -28,7 +28,11 @@ var reserved = []string{HeaderID, HeaderType, HeaderVersion, HeaderTenant, Heade
 // order. A reserved name among its own, which Enqueue refuses, gives way to the field. It is for authors of
 // publishers.
 func WireHeaders(m *Message) []Header {
-	hs := make([]Header, 0, len(reserved)+len(m.Headers))
+	return AppendWireHeaders(make([]Header, 0, len(reserved)+len(m.Headers)), m)
+}
+
+// AppendWireHeaders appends to hs what [WireHeaders] returns, for publishers of many messages that keep none of them.
+func AppendWireHeaders(hs []Header, m *Message) []Header {
 	hs = append(hs,
 		Header{HeaderID, m.ID.String()},
 		Header{HeaderType, m.Type},

@@ -109,3 +109,27 @@ func TestTable(t *testing.T) {
 		}
 	})
 }
+
+func TestPublishTable(t *testing.T) {
+	t.Parallel()
+	t.Run("shows_the_processor_time_of_a_message", func(t *testing.T) {
+		t.Parallel()
+		ours := summary(subject.AMQPOurs, 20_000, load.Verdict{Delivered: 100})
+		ours.CPU = map[string]float64{"client": 12.5, "broker": 34}
+		var out strings.Builder
+		if err := report.PublishTable(&out, []results.Summary{ours}); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"publisher messages msg/s from – to client µs/msg broker µs/msg arrived",
+			"amqp-ours 100 20 000 10 000 – 40 000 12.50 34.00 ordered", "",
+		}
+		var got []string
+		for line := range strings.SplitSeq(out.String(), "\n") {
+			got = append(got, strings.Join(strings.Fields(line), " "))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("table (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -39,9 +39,21 @@ func dialAMQP(site Site, window int) (*amqpSender, error) {
 
 // Send publishes a batch and then waits for all confirms.
 func (s *amqpSender) Send(ctx context.Context, messages []load.Message) error {
+	return s.send(ctx, messages, plain)
+}
+
+// plain is a message without headers.
+func plain(m load.Message) (key string, p amqp091.Publishing) {
+	return "", amqp091.Publishing{MessageId: m.ID.String(), DeliveryMode: amqp091.Persistent, Body: m.Body}
+}
+
+func (s *amqpSender) send(
+	ctx context.Context, messages []load.Message, encode func(load.Message) (key string, p amqp091.Publishing),
+) error {
 	confirms := make([]*amqp091.DeferredConfirmation, len(messages))
 	for i, m := range messages {
-		c, err := s.publish(ctx, m)
+		key, p := encode(m)
+		c, err := s.publish(ctx, key, p)
 		if err != nil {
 			return err
 		}
@@ -55,10 +67,10 @@ func (s *amqpSender) Send(ctx context.Context, messages []load.Message) error {
 	return nil
 }
 
-func (s *amqpSender) publish(ctx context.Context, m load.Message) (*amqp091.DeferredConfirmation, error) {
-	c, err := s.channel.PublishWithDeferredConfirmWithContext(ctx, s.exchange, "", true, false, amqp091.Publishing{
-		MessageId: m.ID.String(), DeliveryMode: amqp091.Persistent, Body: m.Body,
-	})
+func (s *amqpSender) publish(
+	ctx context.Context, key string, p amqp091.Publishing,
+) (*amqp091.DeferredConfirmation, error) {
+	c, err := s.channel.PublishWithDeferredConfirmWithContext(ctx, s.exchange, key, true, false, p)
 	if err != nil {
 		return nil, fmt.Errorf("publish: %w", err)
 	}

@@ -26,9 +26,15 @@ func newKafkaSender(site Site) (sender, error) {
 
 // Send produces a batch and flushes it.
 func (s *kafkaSender) Send(ctx context.Context, messages []load.Message) error {
+	return s.produce(ctx, messages, func(m load.Message) *kgo.Record { return record(s.topic, m) })
+}
+
+func (s *kafkaSender) produce(
+	ctx context.Context, messages []load.Message, record func(load.Message) *kgo.Record,
+) error {
 	errs := make([]error, len(messages))
 	for i, m := range messages {
-		s.client.Produce(ctx, record(s.topic, m), func(_ *kgo.Record, err error) { errs[i] = err })
+		s.client.Produce(ctx, record(m), func(_ *kgo.Record, err error) { errs[i] = err })
 	}
 	if err := errors.Join(s.client.Flush(ctx), errors.Join(errs...)); err != nil {
 		return fmt.Errorf("produce %d records: %w", len(messages), err)

@@ -55,7 +55,8 @@ func newAMQPSingle(site Site) (single, error) {
 
 func (s *amqpSingle) SendOne(ctx context.Context, m load.Message) error {
 	to := s.senders[s.turn.Add(1)%uint64(len(s.senders))]
-	confirm, err := to.publish(ctx, m)
+	key, p := plain(m)
+	confirm, err := to.publish(ctx, key, p)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,8 @@ type Spec struct {
 	Broker servers.Kind
 	// Share divides the number of messages, for a subject that is slow.
 	Share int
+	// Times multiplies it, for one that is fast.
+	Times int
 	Open  func(ctx context.Context, site Site) (Subject, error)
 }
 
