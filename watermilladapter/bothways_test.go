@@ -16,7 +16,8 @@ import (
 	"github.com/postroom/postroom/watermilladapter"
 )
 
-// TestBothWays sends a Watermill message through our publishers, and what Watermill's own subscriber received once more.
+// TestBothWays sends a Watermill message through our publishers, and what Watermill's own subscriber received once
+// more.
 func TestBothWays(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T, topic string) way{

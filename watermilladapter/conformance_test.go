@@ -25,8 +25,8 @@ import (
 	"github.com/postroom/postroom/watermilladapter"
 )
 
-// sinkFaults are the behaviours that a Sink over Watermill's publishers does not show, and what is said then. The comment
-// of Sink tells users of them. They are tried all the same: one that holds after all fails the test.
+// sinkFaults are the behaviours that a Sink over Watermill's publishers does not show, and what is said then. The
+// comment of Sink tells users of them. They are tried all the same: one that holds after all fails the test.
 var sinkFaults = map[string]map[string]string{
 	"RabbitMQ": {
 		"fails_a_missing_destination_alone_and_not_for_good": "got accepted true",
