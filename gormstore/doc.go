@@ -15,6 +15,10 @@
 // The same [Store] is the outbox.Store of a relay. PostgreSQL 13 and later, through pgx or lib/pq, MariaDB 10.6 and
 // later, and SQLite 3.42 and later are supported; MySQL 8.0.19 and later should work. [Migrate] makes the tables.
 //
+// Models that embed [Events] raise events that are stored with them, [Capture] makes messages of the changes of plain
+// models. The store also remembers what must not be done twice: requests, for middleware.Idempotency, and the messages
+// of others, by [Store.Once], which is an outbox.Inbox. What is old of both is deleted in small parts as new comes.
+//
 // # What it promises
 //
 // Every path outside a transaction returns outbox.ErrNoTransaction; nothing is ever written beside one. Messages are
@@ -27,6 +31,10 @@
 // It keeps no order between keys, nor for writers that enqueue before they lock. It says nothing about the broker:
 // that is the relay's part.
 //
+// Events that models raise follow savepoints by the statements that GORM's SavePoint, RollbackTo and nested transactions
+// send; a ROLLBACK TO of another form is not seen. A capture reads by the conditions of a statement, so what Exec, Raw,
+// cascades and triggers change is not captured.
+//
 // # MariaDB and MySQL
 //
 // Tested with MariaDB 10.11 through GORM's own driver. MySQL 8 takes the same statements by its documentation, and was
@@ -38,6 +46,9 @@
 //
 // Enqueue waits for the statements of other Enqueues, which are short, and never for their transactions; where
 // innodb_autoinc_lock_mode is 2, which is MySQL's default, it takes a named lock for that, and two more round trips.
+// MySQL counts a row as changed only if a value differs, and so do events and captures. Leave clientFoundRows off, with
+// which it counts others too.
+//
 // InnoDB ends a deadlock by an error: within the application's transactions that goes to the application, as always;
 // the store's own ones are run again.
 //

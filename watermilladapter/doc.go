@@ -10,6 +10,9 @@
 //		return bus.Publish(tx.Context(), OrderPlaced{…})
 //	})
 //
+// With an [outbox.Registry], [EventBusConfig] and [CommandBusConfig] know topics, names and keys. [Inbox] is for the
+// consumer: each message id is handled once, in a transaction of the handler.
+//
 // The other direction is the relay's: [Sink] publishes stored messages through any Watermill publisher, and
 // [Plugin] runs a relay for as long as a Watermill router runs. [Direct] turns one of this module's publishers into a
 // Watermill publisher for messages that need no outbox. [Subscriber] delivers stored messages to handlers in the same
@@ -29,7 +32,8 @@
 //
 // # What is promised
 //
-// The UUID of the Watermill message is the message's ID in the table and on every broker. A message outside a
+// The UUID of the Watermill message is the message's ID in the table and on every broker; where the context gives ids,
+// see [outbox.WithIDs], it is set to one of those first. A message outside a
 // transaction is [outbox.ErrNoTransaction], never a direct publish.
 //
 // # What is not promised
