@@ -42,3 +42,10 @@ func (s *Store) Cursor(id uuid.UUID, lane int) int64 {
 
 // GuardInserts makes the store believe that the server gives numbers out of order.
 func (s *Store) GuardInserts() { s.dialect.(*mysql).guard.Store(true) }
+
+// Sessions is how many sessions are remembered.
+func (s *Store) Sessions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sessions)
+}

@@ -21,6 +21,7 @@ func (s *Store) RenewLanes(ctx context.Context, session uuid.UUID, lease time.Du
 	case err != nil:
 		return fmt.Errorf("renew lanes: %w", err)
 	case !alive:
+		s.forget(session)
 		return outbox.ErrSessionEnded
 	}
 	return nil

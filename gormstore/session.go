@@ -57,10 +57,22 @@ func (s *Store) session(id uuid.UUID) *session {
 	defer s.mu.Unlock()
 	ses, ok := s.sessions[id]
 	if !ok {
-		ses = &session{lanes: map[int]*laneState{}, scanned: time.Now()}
+		ses = newSession()
 		s.sessions[id] = ses
 	}
 	return ses
+}
+
+func newSession() *session { return &session{lanes: map[int]*laneState{}, scanned: time.Now()} }
+
+// remembered is a session for what is left to do of it, which brings none back that has ended.
+func (s *Store) remembered(id uuid.UUID) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ses, ok := s.sessions[id]; ok {
+		return ses
+	}
+	return newSession()
 }
 
 func (s *Store) forget(id uuid.UUID) {

@@ -55,7 +55,7 @@ func (s *Store) Settle(ctx context.Context, c outbox.Claim, outcomes []outbox.Ou
 	if err != nil {
 		return 0, fmt.Errorf("settle %d messages: %w", len(outcomes), err)
 	}
-	ses := s.session(c.Session)
+	ses := s.remembered(c.Session)
 	if did.claims == 0 { // recovered, or settled by a call whose answer was lost: what became of it is unknown
 		ses.lost(outcomes)
 		return 0, outbox.ErrClaimLost

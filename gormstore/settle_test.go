@@ -119,6 +119,23 @@ func TestSettle(t *testing.T) {
 			}
 		})
 	})
+	t.Run("of_an_ended_session_leaves_nothing_behind_in_memory", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			f.enqueue("a")
+			r := f.started()
+			c := r.claim()
+			exec(t, f.db, "UPDATE outbox_sessions SET stopped_at = started_at")
+			if err := f.store.RenewLanes(t.Context(), r.id, testLease); !errors.Is(err, outbox.ErrSessionEnded) {
+				t.Fatalf("renew: got %v, want ErrSessionEnded", err)
+			}
+			if n := r.settle(c, all(outbox.Delivered)); n != 1 {
+				t.Errorf("settled %d, want 1: nobody has recovered the claim yet", n)
+			}
+			if n := f.store.Sessions(); n != 0 {
+				t.Errorf("%d sessions remembered, want none", n)
+			}
+		})
+	})
 	t.Run("counts_what_an_operator_left", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			m := f.enqueue("a", "b")
