@@ -46,6 +46,7 @@
 //
 // Enqueue waits for the statements of other Enqueues, which are short, and never for their transactions; where
 // innodb_autoinc_lock_mode is 2, which is MySQL's default, it takes a named lock for that, and two more round trips.
+// That is looked up once, so a server that takes over must have the same setting.
 // MySQL counts a row as changed only if a value differs, and so do events and captures. Leave clientFoundRows off, with
 // which it counts others too.
 //

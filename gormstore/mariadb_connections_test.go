@@ -1,14 +1,17 @@
 package gormstore_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
+	"github.com/google/go-cmp/cmp"
 	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/outbox"
 )
 
 // mariadbWays are settings of connections that change what a statement means or returns.
@@ -66,6 +69,37 @@ func TestMariaDB_connections(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestMariaDB_packets: what fits into max_allowed_packet one by one is stored together.
+func TestMariaDB_packets(t *testing.T) {
+	for name, c := range map[string]struct {
+		interpolate bool
+		size        int
+	}{"prepared": {false, 8 << 20}, "interpolated": {true, 7 << 20}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := mariadbAddress(t)
+			address.InterpolateParams = c.interpolate
+			f := newFixture(t, open(t, mysql.Open(address.FormatDSN()), gorm.Config{}), 8, gormstore.Config{})
+			var list []*outbox.Message
+			for range 4 {
+				m := message("k")
+				m.Payload = bytes.Repeat([]byte{'\''}, c.size) // which takes two bytes in a text
+				list = append(list, m)
+			}
+			f.store1(list...)
+			claim := f.started().claim(func(r *outbox.ClaimRequest) { r.Bytes = 5 * c.size })
+			if diff := cmp.Diff(ids(list...), idsOf(claim)); diff != "" {
+				t.Fatalf("claimed (-want +got):\n%s", diff)
+			}
+			for _, m := range claim.Messages {
+				if !bytes.Equal(m.Payload, list[0].Payload) {
+					t.Error("a payload came back changed")
+				}
+			}
+		})
+	}
 }
 
 // TestMariaDB_time: sessions in zones a day apart agree on what time it is.
