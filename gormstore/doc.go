@@ -31,8 +31,8 @@
 // It keeps no order between keys, nor for writers that enqueue before they lock. It says nothing about the broker:
 // that is the relay's part.
 //
-// Events that models raise follow savepoints by the statements that GORM's SavePoint, RollbackTo and nested transactions
-// send; a ROLLBACK TO of another form is not seen. A capture reads by the conditions of a statement, so what Exec, Raw,
+// Events that models raise follow savepoints by what GORM's SavePoint, RollbackTo and nested transactions send; a
+// ROLLBACK TO of another form is not seen. A capture reads by the conditions of a statement, so what Exec, Raw,
 // cascades and triggers change is not captured.
 //
 // # MariaDB and MySQL
