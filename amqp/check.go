@@ -17,8 +17,15 @@ import (
 // messages that would be lost in silence: an alternate exchange takes what no queue is bound for, a queue drops its
 // oldest messages when it is full, a queue does not survive its broker. AMQP does not show that, so without
 // [Config.Management] there is one warning, which says so. Messages that follow a binding added later, or that a dead
-// letter exchange moves on, are not looked at.
+// letter exchange moves on, are not looked at. It takes at most DialTimeout for each exchange and URL, and 30 s.
 func (p *Publisher) Check(ctx context.Context, exchanges ...string) (warnings []string, err error) {
+	if !p.begin() {
+		return nil, outbox.Unavailable(errClosed)
+	}
+	defer p.calls.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.closing, func() { cancel(errClosed) })()
 	var missing []error
 	var there []string
 	for _, name := range exchanges {

@@ -1,6 +1,7 @@
 package amqp_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -50,6 +51,38 @@ func TestCheck(t *testing.T) {
 			t.Errorf("error = %v, want that it is unavailable", err)
 		}
 		wantWithin(t, "a check without an answer", time.Since(begin), 3*time.Second)
+	})
+
+	t.Run("refuses_after_Close", func(t *testing.T) {
+		t.Parallel()
+		proxy := newProxy(t)
+		p := open(t, amqp.Config{URLs: []string{proxy.url}})
+		must(t, p.Close())
+		if _, err := p.Check(within(t, time.Minute), "a"); outbox.ClassOf(err) != outbox.ClassUnavailable {
+			t.Errorf("error = %v, want that it is unavailable", err)
+		}
+		if got := proxy.dials(); got != 0 {
+			t.Errorf("%d connections after Close, want none", got)
+		}
+	})
+
+	t.Run("ends_with_Close", func(t *testing.T) {
+		t.Parallel()
+		proxy := newProxy(t)
+		proxy.freeze()
+		p := open(t, amqp.Config{URLs: []string{proxy.url}, DialTimeout: time.Minute})
+		checked := make(chan error, 1)
+		go func() {
+			_, err := p.Check(context.Background(), "a")
+			checked <- err
+		}()
+		eventually(t, 5*time.Second, func() bool { return proxy.dials() == 1 })
+		begin := time.Now()
+		must(t, p.Close())
+		if err := <-checked; outbox.ClassOf(err) != outbox.ClassUnavailable {
+			t.Errorf("error = %v, want that it is unavailable", err)
+		}
+		wantWithin(t, "Close during a check", time.Since(begin), 3*time.Second)
 	})
 
 	t.Run("warns_of_what_the_management_API_shows", func(t *testing.T) {

@@ -31,6 +31,9 @@
 //
 // # What is not promised
 //
+// A message with a header CC or BCC is refused: they are RabbitMQ's own, and where a message goes is for its topic and
+// [Config.Route] to say. Expiration and priority are never set.
+//
 // AMQP has no tombstones: a nil payload arrives as an empty body. Header names are unique on the wire: of
 // duplicates the last one wins. With an alternate exchange, "routed" includes what the alternate exchange
 // took. A queue that drops its oldest message when it is full (overflow drop-head, RabbitMQ's default)

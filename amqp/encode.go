@@ -92,8 +92,8 @@ func (p *parcel) check() error {
 		if err := checkShort("header name", name); err != nil {
 			return err
 		}
-		// RabbitMQ's sender-selected distribution wants lists in these two and closes the channel over a
-		// string.
+		// RabbitMQ's sender-selected distribution routes copies to what these two list, past the topic. It wants
+		// lists, and closes the channel over a string.
 		if name == "CC" || name == "BCC" {
 			return fmt.Errorf("encode message: header %s is RabbitMQ's own and cannot be a string", name)
 		}

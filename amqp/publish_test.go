@@ -215,19 +215,20 @@ func TestPublish(t *testing.T) {
 		exchange, queue := b.bound()
 		p := open(t, amqp.Config{})
 		long := strings.Repeat("x", 300)
-		ms := messages(7, exchange, "placed")
+		ms := messages(8, exchange, "placed")
 		ms[0].Type = long
 		ms[1].Topic = long
 		ms[2].Headers = []outbox.Header{{Name: long, Value: "v"}}
 		ms[3].Headers = []outbox.Header{{Name: outbox.HeaderCorrelationID, Value: long}}
 		ms[4].Headers = []outbox.Header{{Name: "big", Value: strings.Repeat("x", 200<<10)}}
 		ms[5].Headers = []outbox.Header{{Name: "CC", Value: "elsewhere"}}
-		want := append(slices.Repeat([]string{"permanent"}, 6), "accepted")
+		ms[6].Headers = []outbox.Header{{Name: "BCC", Value: "elsewhere"}}
+		want := append(slices.Repeat([]string{"permanent"}, 7), "accepted")
 		results := p.Publish(within(t, time.Minute), ms)
 		if diff := cmp.Diff(want, words(results)); diff != "" {
 			t.Errorf("results (-want +got):\n%s", diff)
 		}
-		for i, r := range results[:6] {
+		for i, r := range results[:7] {
 			if text := r.Err().Error(); !strings.HasPrefix(text, "encode message: ") {
 				t.Errorf("message %d was refused with %q, want it refused before it was sent", i, text)
 			}

@@ -13,7 +13,7 @@ const fresh = -1
 // encode returns what goes out for messages, with whom it shares their payloads, and why some cannot. A record's
 // timestamp is the time of its send.
 func encode(events cloudevents.Config, messages ...*outbox.Message) ([]*kgo.Record, map[int]error) {
-	e := encoder{text: arena{size: min(64<<10, 192*len(messages))}}
+	e := encoder{text: arena{size: min(16<<10, 192*len(messages))}}
 	all := make([]kgo.Record, len(messages))
 	records := make([]*kgo.Record, len(messages))
 	refused := make(map[int]error)
@@ -47,7 +47,7 @@ type encoder struct {
 // before has at the same place is not copied again: most have the same type and content type.
 func (e *encoder) headers(wire []outbox.Header, left int) []kgo.RecordHeader {
 	if len(wire) > len(e.block) {
-		e.block = make([]kgo.RecordHeader, len(wire)*left)
+		e.block = make([]kgo.RecordHeader, len(wire)*min(left, 64))
 	}
 	headers := e.block[:len(wire):len(wire)]
 	e.block = e.block[len(wire):]

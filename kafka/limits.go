@@ -13,6 +13,7 @@ import (
 const (
 	knownAge   = 5 * time.Minute  // how long an answer is believed
 	unknownAge = 15 * time.Second // how soon a question is repeated that got none
+	maxTopics  = 4096             // about how many are remembered; beyond it everything is forgotten
 )
 
 // limits knows how large a batch each topic takes. It only shapes batches: whether a message is too large
@@ -64,6 +65,9 @@ func (l *limits) learn(ctx context.Context, k *kgo.Client, topics []string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.topics) >= maxTopics {
+		clear(l.topics)
+	}
 	for _, t := range missing {
 		bytes, err := strconv.Atoi(answers[t][maxMessageBytes])
 		age := knownAge
