@@ -56,12 +56,17 @@ func open(t testing.TB, config kafka.Config) *kafka.Publisher {
 // realTopic creates a topic on the real broker and removes it with the test.
 func realTopic(t testing.TB, partitions int32, configs map[string]string) string {
 	t.Helper()
+	return topicAt(t, testservices.Kafka(t), partitions, configs)
+}
+
+func topicAt(t testing.TB, brokers []string, partitions int32, configs map[string]string) string {
+	t.Helper()
 	topic := testservices.Name("kafka")
 	values := make(map[string]*string)
 	for name, value := range configs {
 		values[name] = &value
 	}
-	admin := kadm.NewClient(dial(t, testservices.Kafka(t)))
+	admin := kadm.NewClient(dial(t, brokers))
 	if _, err := admin.CreateTopic(within(t, patience), partitions, 1, values, topic); err != nil {
 		t.Fatalf("create topic %s: %v", topic, err)
 	}

@@ -18,25 +18,35 @@ func TestConformance(t *testing.T) {
 	t.Run("when_the_publisher_refuses", func(t *testing.T) {
 		t.Parallel()
 		publishertest.Run(t, func(t *testing.T) publishertest.Subject {
-			return subject(t, kafka.Config{MaxMessageBytes: 25_000}, nil)
+			return subject(t, testservices.Kafka(t), kafka.Config{MaxMessageBytes: 25_000}, nil)
 		})
 	})
 
 	t.Run("when_the_broker_refuses", func(t *testing.T) {
 		t.Parallel()
 		publishertest.Run(t, func(t *testing.T) publishertest.Subject {
-			return subject(t, kafka.Config{}, map[string]string{"max.message.bytes": "25000"})
+			return subject(t, testservices.Kafka(t), kafka.Config{}, map[string]string{"max.message.bytes": "25000"})
+		})
+	})
+
+	t.Run("in_process_when_the_hand_over_is_slow", func(t *testing.T) {
+		t.Parallel()
+		publishertest.Run(t, func(t *testing.T) publishertest.Subject {
+			slow := kafka.Config{MaxMessageBytes: 25_000, ClientOptions: []kgo.Opt{kgo.WithHooks(&slowHandOver{})}}
+			return subject(t, fake(t).ListenAddrs(), slow, nil)
 		})
 	})
 }
 
-// subject is a publisher without compression on the real broker, whose topics refuse 27 kB in one way or another.
-func subject(t *testing.T, config kafka.Config, topic map[string]string) publishertest.Subject {
-	config.Brokers = testservices.Kafka(t)
+// subject is a publisher without compression, whose topics refuse 27 kB in one way or another.
+func subject(
+	t *testing.T, brokers []string, config kafka.Config, topic map[string]string,
+) publishertest.Subject {
+	config.Brokers = brokers
 	config.Compression = []kgo.CompressionCodec{kgo.NoCompression()}
 	return publishertest.Subject{
 		Publisher: open(t, config),
-		Topic:     func(t *testing.T) string { return realTopic(t, 1, topic) },
+		Topic:     func(t *testing.T) string { return topicAt(t, brokers, 1, topic) },
 		Missing:   testservices.Name("missing"),
 		Poison:    func(topic string) *outbox.Message { return large(topic, "", 27_000) },
 		Read: func(t *testing.T, topic string, n int) []publishertest.Received {
