@@ -33,6 +33,9 @@ func TestStore_neighbours(t *testing.T) {
 	name := testservices.Name(`Two "outboxes"`)
 	admin := open(t, postgres.Open(address), gorm.Config{})
 	exec(t, admin, fmt.Sprintf(`CREATE SCHEMA %s`, quoted(name)))
+	if err := admin.AutoMigrate(&order{}); err != nil { // which all of them would make at once
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { exec(t, admin, fmt.Sprintf(`DROP SCHEMA %s CASCADE`, quoted(name))) })
 	var count atomic.Int64
 	for _, which := range []string{"one", "other"} {

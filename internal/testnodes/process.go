@@ -40,7 +40,8 @@ func (p *process) start(tb testing.TB) {
 	must(tb, err)
 	lifeline, held, err := os.Pipe()
 	must(tb, err)
-	p.running = exec.CommandContext(context.Background(), "sh", append([]string{"-c", watched, "sh", p.command}, p.args...)...)
+	args := append([]string{"-c", watched, "sh", p.command}, p.args...)
+	p.running = exec.CommandContext(context.Background(), "sh", args...)
 	p.running.ExtraFiles = []*os.File{lifeline}
 	p.running.Env, p.running.Dir = p.env, p.folder
 	p.running.Stdout, p.running.Stderr = log, log
