@@ -77,8 +77,8 @@ func set(as []attribute, name, value string) []attribute {
 	return append(as, attribute{name, value})
 }
 
-// check holds as against the specification: names are lower-case letters and digits, and no value holds a control
-// character.
+// check holds as against the specification: names are lower-case letters and digits, and no value holds a character that
+// the type String forbids.
 func check(as []attribute) error {
 	for _, a := range as {
 		if strings.Trim(a.name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || a.name == "data" {
@@ -87,9 +87,14 @@ func check(as []attribute) error {
 		if a.value == "" {
 			return fmt.Errorf("encode CloudEvent: attribute %s must not be empty", a.name)
 		}
-		if strings.ContainsFunc(a.value, unicode.IsControl) {
-			return fmt.Errorf("encode CloudEvent: attribute %s must not hold a control character", a.name)
+		if strings.ContainsFunc(a.value, forbidden) {
+			return fmt.Errorf("encode CloudEvent: attribute %s must not hold control characters or noncharacters", a.name)
 		}
 	}
 	return nil
+}
+
+// forbidden tells control characters and Unicode's noncharacters.
+func forbidden(r rune) bool {
+	return unicode.IsControl(r) || r&0xFFFE == 0xFFFE || r >= 0xFDD0 && r <= 0xFDEF
 }

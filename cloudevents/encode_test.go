@@ -226,6 +226,7 @@ func TestEncode_refuses(t *testing.T) {
 		"an_attribute_with_a_dash":           func(m *outbox.Message) { m.Headers[3].Name = "ce_a-b" },
 		"an_attribute_called_data":           func(m *outbox.Message) { m.Headers[3].Name = "ce_data" },
 		"a_control_character":                func(m *outbox.Message) { m.Type = "a\nb" },
+		"a_noncharacter":                     func(m *outbox.Message) { m.Key = "a\uFFFE" },
 		"an_event_without_a_type":            func(m *outbox.Message) { m.Type = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
