@@ -77,8 +77,8 @@ func set(as []attribute, name, value string) []attribute {
 	return append(as, attribute{name, value})
 }
 
-// check holds as against the specification: names are lower-case letters and digits, and no value holds a character that
-// the type String forbids.
+// check holds as against the specification: names are lower-case letters and digits, and no value holds a character
+// that the type String forbids.
 func check(as []attribute) error {
 	for _, a := range as {
 		if strings.Trim(a.name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || a.name == "data" {
