@@ -42,7 +42,8 @@ as_root() {
 
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# free_port prints the first port from $1 on that nothing listens on.
+# free_port prints the first port from $1 on that nothing listens on. The ports asked for lie below those that the
+# system lends to clients (from 32768), or else a client that tries a stopped server again may take its port.
 free_port() {
   local port
   for ((port = $1; port < $1 + 100; port++)); do

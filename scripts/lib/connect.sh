@@ -14,7 +14,7 @@ create_connect() {
   connect_jars_are_here || fetch_jars "$(connect_jars)" "org.apache.kafka:connect-runtime:$kafka_version" \
     "org.apache.kafka:connect-json:$kafka_version" "io.debezium:debezium-connector-postgres:$debezium_version" \
     org.slf4j:slf4j-simple:1.7.36
-  choose_port connect "${POSTROOM_CONNECT_PORT:-}" 58083
+  choose_port connect "${POSTROOM_CONNECT_PORT:-}" 28083
   connect_settings >"$home/worker.properties"
   mkdir -p "$home/tmp"
 }

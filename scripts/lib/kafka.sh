@@ -12,7 +12,7 @@ create_kafka() {
   local home=$state/kafka
   java_is_new_enough || die "Java 17 is missing; install the package default-jre-headless"
   kafka_jars_are_here || fetch_jars "$(kafka_jars)" "org.apache.kafka:kafka_2.13:$kafka_version"
-  choose_port kafka "${POSTROOM_KAFKA_PORT:-}" 59092
+  choose_port kafka "${POSTROOM_KAFKA_PORT:-}" 29092
   kafka_settings >"$home/server.properties"
   kafka_java kafka.tools.StorageTool format -t "$(kafka_cluster_id)" -c "$home/server.properties" \
     >>"$home/log" 2>&1 9>&- || die "the format of Kafka's folder did not succeed; see $home/log"
@@ -33,7 +33,7 @@ kafka_cluster_id() { echo "p$(head -c 16 /dev/urandom | base64 | tr '+/' '__' | 
 kafka_settings() {
   local port controller
   port=$(port_of kafka)
-  controller=$(free_port 29093)
+  controller=$(free_port 28093)
   cat <<CONF
 process.roles=broker,controller
 node.id=1

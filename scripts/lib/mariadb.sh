@@ -13,7 +13,7 @@ as_mariadb() { as_user mysql "$@"; }
 create_mariadb() {
   local home
   mariadb_server >/dev/null || die "MariaDB is missing; install the package mariadb-server"
-  choose_port mariadb "${POSTROOM_MARIADB_PORT:-}" 53306
+  choose_port mariadb "${POSTROOM_MARIADB_PORT:-}" 23306
   home=$(home_for mariadb mysql)
   mariadb_settings "$home" >"$home/server.cnf"
   mariadb_user >"$home/user.sql"

@@ -8,7 +8,7 @@ pgbouncer_bin() { command -v pgbouncer || { [ -x /usr/sbin/pgbouncer ] && echo /
 create_pgbouncer() {
   local home
   pgbouncer_bin >/dev/null || die "PgBouncer is missing; install the package pgbouncer"
-  choose_port pgbouncer "${POSTROOM_PGBOUNCER_PORT:-}" 56432
+  choose_port pgbouncer "${POSTROOM_PGBOUNCER_PORT:-}" 26432
   home=$(home_for pgbouncer postgres)
   pgbouncer_settings "$home" >"$home/pgbouncer.ini"
   pgbouncer_user >"$home/users"

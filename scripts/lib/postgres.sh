@@ -25,7 +25,7 @@ postgres_folders() {
 create_postgres() {
   local bin home
   bin=$(postgres_bin) || die "PostgreSQL is missing; install the package postgresql"
-  choose_port postgres "${POSTROOM_POSTGRES_PORT:-}" 55432
+  choose_port postgres "${POSTROOM_POSTGRES_PORT:-}" 25432
   home=$(home_for postgres postgres)
   postgres_create "$bin" "$home/data" >>"$state/postgres/log" 2>&1 ||
     die "initdb did not succeed; see $state/postgres/log"

@@ -18,7 +18,7 @@ rabbitmq_bin() {
 create_rabbitmq() {
   local home=$state/rabbitmq epmd
   rabbitmq_bin >/dev/null || die "RabbitMQ is missing; install the package rabbitmq-server"
-  choose_port rabbitmq "${POSTROOM_AMQP_PORT:-}" 55672
+  choose_port rabbitmq "${POSTROOM_AMQP_PORT:-}" 25572
   epmd=$(free_port 24369)
   start_epmd "$epmd"
   echo "listeners.tcp.1 = 127.0.0.1:$(port_of rabbitmq)
