@@ -67,7 +67,7 @@ bench: ## measure the relay beside raw limits and other ways (ARGS: flags, see b
 bench-store: ## measure the store alone, beside bare loops, in clean and in tired databases, and Enqueue beside Create
 	@echo "bench-store: on the servers given, or started here (make services-down ends those)"
 	@scripts/services up
-	@eval "$$(scripts/services env)" && (cd bench && go run . -suite store $(ARGS)) && \
+	@eval "$$(scripts/services env)" && (cd bench && go run . -suite store -messages 200000 $(ARGS)) && \
 		go test -run '^$$' -bench '^BenchmarkEnqueue$$' -benchtime 2000x ./gormstore
 
 bench-capture: ## measure what capture costs a request and a transaction, as ratios (ARGS: flags of go test)

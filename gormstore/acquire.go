@@ -17,6 +17,7 @@ type laneTable struct {
 	owners   []uuid.UUID // by lane; zero for none
 	epochs   []int64
 	sessions map[uuid.UUID]time.Duration // alive, and how long for
+	expired  bool                        // some are neither alive nor buried
 }
 
 // AcquireLanes is a session's heartbeat and round of rebalancing, see outbox.Store.
@@ -45,18 +46,34 @@ func (s *Store) acquire(ctx context.Context, q querier, r outbox.LaneRequest) (o
 	if err := s.heartbeat(ctx, q, r); err != nil {
 		return outbox.Lanes{}, err
 	}
-	expired, err := s.dialect.bury(ctx, q)
+	table, err := s.survey(ctx, q)
 	if err != nil {
-		return outbox.Lanes{}, fmt.Errorf("bury expired sessions: %w", err)
-	}
-	if err := s.recover(ctx, q, expired); err != nil {
 		return outbox.Lanes{}, err
 	}
-	table, err := s.dialect.table(ctx, q)
-	if err != nil {
-		return outbox.Lanes{}, fmt.Errorf("read lanes: %w", err)
-	}
 	return s.rebalance(ctx, q, r, table)
+}
+
+// survey tells who holds what, once those that have expired are buried and their work is recovered.
+func (s *Store) survey(ctx context.Context, q querier) (laneTable, error) {
+	table, err := s.dialect.table(ctx, q)
+	if err == nil && table.expired {
+		if err := s.recoverExpired(ctx, q); err != nil {
+			return laneTable{}, err
+		}
+		table, err = s.dialect.table(ctx, q)
+	}
+	if err != nil {
+		return laneTable{}, fmt.Errorf("read lanes: %w", err)
+	}
+	return table, nil
+}
+
+func (s *Store) recoverExpired(ctx context.Context, q querier) error {
+	expired, err := s.dialect.bury(ctx, q)
+	if err != nil {
+		return fmt.Errorf("bury expired sessions: %w", err)
+	}
+	return s.recover(ctx, q, expired)
 }
 
 // heartbeat never makes a session again that this store has seen: its row may have been pruned.

@@ -100,7 +100,7 @@ func (m *mysql) lockLanes(ctx context.Context, q querier, session uuid.UUID, lan
 const myTable = `
 SELECT lane, owner, epoch, 0 FROM {lanes}
 UNION ALL
-SELECT NULL, id, 0, expires_at - {now} FROM {sessions} WHERE ` + myAlive
+SELECT NULL, id, 0, expires_at - {now} FROM {sessions} WHERE stopped_at IS NULL`
 
 func (m *mysql) table(ctx context.Context, q querier) (laneTable, error) {
 	return readTable(q.QueryContext(ctx, m.text(myTable)))

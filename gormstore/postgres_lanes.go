@@ -103,12 +103,12 @@ func collectKeys(rows *sql.Rows) ([]laneKey, error) {
 	return keys, rows.Err()
 }
 
-// pgTable is lanes and living sessions in one snapshot.
+// pgTable is lanes and the sessions that nobody has buried, in one snapshot.
 const pgTable = `
 SELECT lane::integer, owner, epoch, 0::bigint FROM {lanes}
 UNION ALL
 SELECT NULL, id, 0, (extract(epoch FROM expires_at - clock_timestamp()) * 1000000)::bigint
-FROM {sessions} WHERE stopped_at IS NULL AND expires_at > clock_timestamp()`
+FROM {sessions} WHERE stopped_at IS NULL`
 
 func (p *postgres) table(ctx context.Context, q querier) (laneTable, error) {
 	return readTable(q.QueryContext(ctx, p.sql.table))
@@ -128,7 +128,11 @@ func readTable(rows *sql.Rows, err error) (laneTable, error) {
 		if err := rows.Scan(&lane, &id, &epoch, &left); err != nil {
 			return laneTable{}, err
 		}
-		if !lane.Valid {
+		switch {
+		case !lane.Valid && left <= 0:
+			t.expired = true
+			continue
+		case !lane.Valid:
 			t.sessions[id.UUID] = time.Duration(left) * time.Microsecond
 			continue
 		}

@@ -82,7 +82,7 @@ const (
 	liteTable = `
 SELECT lane, owner, epoch, 0 FROM {lanes}
 UNION ALL
-SELECT NULL, id, 0, expires_at - {now} FROM {sessions} WHERE stopped_at IS NULL AND expires_at > {now}`
+SELECT NULL, id, 0, expires_at - {now} FROM {sessions} WHERE stopped_at IS NULL`
 
 	liteGiveBack = `
 UPDATE {lanes} SET owner = NULL, epoch = epoch + 1

@@ -163,13 +163,23 @@ func (t *tenure) acquire(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	t.mu.Lock()
-	t.held, t.since = lanes.Held, before
-	t.mu.Unlock()
+	if t.hold(lanes.Held, before) {
+		t.changed.ring()
+	}
 	t.gauge.acquired(len(lanes.Held), nil)
 	t.gauge.enter(StateReady)
-	t.changed.ring()
 	return t.nextRound(lanes), nil
+}
+
+// hold takes over what a round has brought, and reports whether workers may have been waiting for it: for other lanes,
+// or for a lease that had grown old.
+func (t *tenure) hold(lanes []Lease, since time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	late := since.Sub(t.since) > 2*t.config.Renew
+	changed := !slices.Equal(t.held, lanes)
+	t.held, t.since = lanes, since
+	return late || changed
 }
 
 // nextRound is due after Renew, sooner to recover an expired session or to hand over a lane that drains.

@@ -1,0 +1,117 @@
+package gormstore_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+
+	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/outbox"
+)
+
+// tally counts the statements of a pool, BEGIN and COMMIT included.
+type tally struct {
+	mu     sync.Mutex
+	all    int
+	counts map[string]int
+	claims chan time.Time // each claim, as long as somebody reads
+	rounds chan time.Time // each round of rebalancing, too
+}
+
+// TraceQueryStart counts.
+func (t *tally) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all++
+	switch {
+	case strings.Contains(data.SQL, "put AS ("):
+		t.counts["claim"]++
+		tell(t.claims)
+	case strings.Contains(data.SQL, `UPDATE "outbox_sessions" SET expires_at`):
+		tell(t.rounds)
+	case strings.Contains(data.SQL, `DELETE FROM "outbox_claims"`):
+		t.counts["settle"]++
+	}
+	return ctx
+}
+
+func tell(who chan time.Time) {
+	select {
+	case who <- time.Now():
+	default:
+	}
+}
+
+func (*tally) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (t *tally) of(kind string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if kind == "" {
+		return t.all
+	}
+	return t.counts[kind]
+}
+
+// counted is a store whose pool is counted, with a relay that has nothing to do.
+func counted(t *testing.T) (*fixture, *tally, <-chan *outbox.Message) {
+	t.Helper()
+	config, err := pgx.ParseConfig(postgresAddress(t))
+	if err != nil {
+		t.Fatal("parse POSTGRES_URL: it is malformed")
+	}
+	count := &tally{counts: map[string]int{}, claims: make(chan time.Time), rounds: make(chan time.Time)}
+	config.Tracer = count
+	pool := stdlib.OpenDB(*config)
+	t.Cleanup(func() { _ = pool.Close() })
+	f := newFixture(t, open(t, postgres.New(postgres.Config{Conn: pool}), gorm.Config{}), 64, gormstore.Config{})
+	published := make(chan *outbox.Message, 1)
+	relay, err := outbox.NewRelay(f.store, outbox.PublisherFunc(func(_ context.Context, m *outbox.Message) error {
+		published <- m
+		return nil
+	}), outbox.RelayConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- relay.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return f, count, published
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	f, count, published := counted(t)
+
+	for range 10 { // the poll grows to its bound
+		<-count.claims
+	}
+	first, before := <-count.rounds, count.of("")
+	<-count.rounds
+	last, statements := <-count.rounds, count.of("")-before
+	if rate := float64(statements) / last.Sub(first).Seconds(); rate > 2 {
+		t.Errorf("an idle relay with the defaults sends %.2f statements a second, want at most 2", rate)
+	}
+
+	claimed, settled := count.of("claim"), count.of("settle")
+	f.enqueue("a")
+	<-published
+	claimed = count.of("claim") - claimed
+	<-count.claims // the next, so the settle has been sent
+	if settled = count.of("settle") - settled; claimed != 1 || settled != 1 {
+		t.Errorf("a message took %d claims and %d settles, want one of each", claimed, settled)
+	}
+}
