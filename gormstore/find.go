@@ -76,6 +76,7 @@ const (
 	findDue     = "m.state IN (1, 2)"
 	findSuspect = "m.state = 4"
 	findAside   = "m.state IN (3, 5)"
+	findClaimed = "{claimed}" // those that claims name
 )
 
 // places tells where messages of a status stand.
@@ -94,7 +95,7 @@ func places(status outbox.Status) []string {
 	case outbox.StatusParked, outbox.StatusSkipped:
 		return []string{findAside}
 	case outbox.StatusInFlight:
-		return []string{"{claimed}"}
+		return []string{findClaimed}
 	}
 	return nil
 }

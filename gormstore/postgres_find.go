@@ -21,10 +21,11 @@ ORDER BY m.seq`
     ORDER BY m.seq LIMIT $2) r
   WHERE $11 < 0 OR l.lane = $11)`
 
-	pgFindPlace = `(SELECT m.id, m.seq FROM {messages} m WHERE {place} AND {match} ORDER BY m.seq LIMIT $2)`
+	// pgFindClaimed goes to each message by itself: a plan for an empty table reads a list of ids by going through all.
+	pgFindClaimed = `(SELECT r.* FROM (SELECT unnest(c.ids) AS id FROM {claims} c) i CROSS JOIN LATERAL (
+    SELECT m.id, m.seq FROM {messages} m WHERE m.id = i.id AND {match} OFFSET 0) r ORDER BY r.seq LIMIT $2)`
 
-	// pgInFlight is a list and no join, so that even a plan for an empty table uses the primary key.
-	pgInFlight = `m.id = ANY (ARRAY (SELECT unnest(c.ids) FROM {claims} c))`
+	pgFindPlace = `(SELECT m.id, m.seq FROM {messages} m WHERE {place} AND {match} ORDER BY m.seq LIMIT $2)`
 )
 
 func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) (records []outbox.Record, err error) {
@@ -42,10 +43,13 @@ func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) (records [
 func (p *postgres) findText(status outbox.Status) string {
 	var reads []string
 	for _, place := range places(status) {
-		if place == findReady {
+		switch place {
+		case findReady:
 			reads = append(reads, replaceAll(pgFindReady, "{only}", findOnly(status, " WHERE b.lane = l.lane")))
-		} else {
-			reads = append(reads, replaceAll(replaceAll(pgFindPlace, "{place}", place), "{claimed}", pgInFlight))
+		case findClaimed:
+			reads = append(reads, pgFindClaimed)
+		default:
+			reads = append(reads, replaceAll(pgFindPlace, "{place}", place))
 		}
 	}
 	if len(reads) == 0 {

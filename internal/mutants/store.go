@@ -6,6 +6,7 @@ const (
 	memAct     = "outbox/memstore/act.go"
 	memBacklog = "outbox/memstore/backlog.go"
 	memClaim   = "outbox/memstore/claim.go"
+	memPause   = "outbox/memstore/pause.go"
 	memEnqueue = "outbox/memstore/enqueue.go"
 	memFind    = "outbox/memstore/find.go"
 	memLanes   = "outbox/memstore/lanes.go"
@@ -76,7 +77,14 @@ var storeSettle = []Mutant{
 var storePause = []Mutant{
 	{"a pause holds nothing", memClaim, "stays := paused(r) && !r.due.After(now)", "stays := paused(r) && r.due.After(now)", storeTest + "pause/holds_back_a_topic_a_key_or_everything"},
 	{"a paused message does not hold its key", memClaim, "if stays {", "if stays && false {", storeTest + "pause/of_a_topic_holds_later_messages_of_the_same_keys"},
-	{"the end of a pause wakes nobody", "outbox/memstore/pause.go", "\t\ts.wake(nil)\n", "", storeTest + "pause/wakes_relays_when_it_ends"},
+	{"a paused message ends the look at its lane", memClaim, "if stays {\n\t\t\tblocked[r.Key] = true\n\t\t}", "if stays {\n\t\t\tbreak\n\t\t}", storeTest + "pause/keeps_no_one_waiting_behind_many_paused_messages"},
+	{"a pause covers ready messages alone", memPause, "p.Covers(r.Message) }", "r.state == ready && p.Covers(r.Message) }", storeTest + "pause/holds_what_waits_for_a_retry_and_what_is_scheduled"},
+	{"a pause leaves suspects out", memPause, "p.Covers(r.Message) }", "r.state != suspect && p.Covers(r.Message) }", storeTest + "pause/leaves_suspects_alone"},
+	{"a pause is an attempt", memPause, "\tdo(now)\n", "\tdo(now)\n\tfor _, r := range s.messages {\n\t\tr.attempts++\n\t}\n", storeTest + "pause/lets_open_claims_go_on_and_counts_no_attempt"},
+	{"the end of one pause ends all", memPause, "return p.Scope == scope })\n\t\ts.wake(nil)", "return true })\n\t\ts.wake(nil)", storeTest + "pause/lasts_until_the_last_one_that_covers_a_message_ends"},
+	{"pauses are not shown", memPause, "return slices.Clone(s.pauses), nil", "return nil, nil", storeTest + "pause/is_shown_with_who_paused_and_why"},
+	{"a pause needs no reason", memPause, "cmp.Or(act.Check(), scope.Check())", "scope.Check()", storeTest + "pause/asks_who_acts_and_why_and_for_one_scope"},
+	{"the end of a pause wakes nobody", memPause, "\t\ts.wake(nil)\n", "", storeTest + "pause/wakes_relays_when_it_ends"},
 }
 
 var storeRecovery = []Mutant{

@@ -74,8 +74,14 @@ port_of() { cat "$state/$1/port"; }
 pid_of() {
   local pid
   pid=$(head -n 1 "$state/$1/pid" 2>/dev/null) || return 1
-  [ -n "$pid" ] && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF -- "$(marker_of "$1")" &&
-    echo "$pid"
+  [ -n "$pid" ] && names "$pid" "$(marker_of "$1")" && echo "$pid"
+}
+
+# names reports whether the command line of a process has a text. There is no pipe into grep -q here: it ends at the
+# first match, and a writer that has more to say then fails the pipe.
+names() {
+  local line
+  line=$(tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline") && [[ $line == *"$2"* ]]
 }
 
 # marker_of prints the text that identifies our server among all command lines.

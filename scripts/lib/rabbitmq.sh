@@ -83,8 +83,7 @@ rabbitmq_answers() {
 clean_rabbitmq() {
   local pid
   pid=$(cat "$state/rabbitmq/epmd.pid" 2>/dev/null) || return 0
-  if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" |
-    grep -qF -- "$(cat "$state/rabbitmq/epmd.marker")"; then
+  if names "$pid" "$(cat "$state/rabbitmq/epmd.marker")"; then
     end_process TERM "$pid" 10
   fi
 }
