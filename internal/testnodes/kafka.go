@@ -146,15 +146,3 @@ func (n *KafkaNode) awaitReady(tb testing.TB, brokers int) {
 		return err
 	})
 }
-
-// Stop ends the node in order.
-func (n *KafkaNode) Stop(tb testing.TB) { tb.Helper(); n.end(tb, syscall.SIGTERM) }
-
-// Kill ends the node at once.
-func (n *KafkaNode) Kill(tb testing.TB) { tb.Helper(); n.end(tb, syscall.SIGKILL) }
-
-// Freeze stops the node where it is: its sockets stay open and nothing answers.
-func (n *KafkaNode) Freeze(tb testing.TB) { tb.Helper(); n.signal(tb, syscall.SIGSTOP) }
-
-// Thaw lets a frozen node go on.
-func (n *KafkaNode) Thaw(tb testing.TB) { tb.Helper(); n.signal(tb, syscall.SIGCONT) }

@@ -89,6 +89,18 @@ func (p *process) end(tb testing.TB, s syscall.Signal) {
 	}
 }
 
+// Stop ends the node in order.
+func (p *process) Stop(tb testing.TB) { tb.Helper(); p.end(tb, syscall.SIGTERM) }
+
+// Kill ends the node at once.
+func (p *process) Kill(tb testing.TB) { tb.Helper(); p.end(tb, syscall.SIGKILL) }
+
+// Freeze stops the node's processes where they are: its sockets stay open and nothing answers.
+func (p *process) Freeze(tb testing.TB) { tb.Helper(); p.signal(tb, syscall.SIGSTOP) }
+
+// Thaw lets a frozen node go on.
+func (p *process) Thaw(tb testing.TB) { tb.Helper(); p.signal(tb, syscall.SIGCONT) }
+
 // await waits until ready returns nil.
 func (p *process) await(tb testing.TB, ready func(ctx context.Context) error) {
 	tb.Helper()

@@ -115,18 +115,6 @@ func (n *RabbitMQNode) Start(tb testing.TB) {
 	})
 }
 
-// Stop ends the node in order.
-func (n *RabbitMQNode) Stop(tb testing.TB) { tb.Helper(); n.end(tb, syscall.SIGTERM) }
-
-// Kill ends the node at once.
-func (n *RabbitMQNode) Kill(tb testing.TB) { tb.Helper(); n.end(tb, syscall.SIGKILL) }
-
-// Freeze stops the node's processes where they are: its sockets stay open and nothing answers.
-func (n *RabbitMQNode) Freeze(tb testing.TB) { tb.Helper(); n.signal(tb, syscall.SIGSTOP) }
-
-// Thaw lets a frozen node go on.
-func (n *RabbitMQNode) Thaw(tb testing.TB) { tb.Helper(); n.signal(tb, syscall.SIGCONT) }
-
 // Ctl runs rabbitmqctl on the node and returns what it prints.
 func (n *RabbitMQNode) Ctl(tb testing.TB, args ...string) string {
 	tb.Helper()

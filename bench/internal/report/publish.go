@@ -11,9 +11,6 @@ import (
 
 // PublishComparisons are the ratios of publishers, with their targets.
 func PublishComparisons() []Comparison {
-	vs := func(name, of, over string, atLeast float64) Comparison {
-		return Comparison{Name: name, Of: Of{Subject: of}, Over: Of{Subject: over}, AtLeast: atLeast}
-	}
 	return []Comparison{
 		vs("kafka_vs_bare", subject.KafkaOurs, subject.KafkaBare, 0.9),
 		vs("kafka_vs_watermill", subject.KafkaOurs, subject.KafkaWatermill, 10),

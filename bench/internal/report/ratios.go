@@ -25,9 +25,6 @@ type Comparison struct {
 
 // Comparisons are the ratios of drains to a broker that are published, with their targets; 0 is none.
 func Comparisons() []Comparison {
-	vs := func(name, of, over string, atLeast float64) Comparison {
-		return Comparison{Name: name, Of: Of{Subject: of}, Over: Of{Subject: over}, AtLeast: atLeast}
-	}
 	return []Comparison{
 		vs("kafka_vs_forwarder", subject.OursKafka, subject.ForwarderKafka, 5),
 		vs("kafka_vs_river", subject.OursKafka, subject.RiverKafka, 0),
@@ -38,6 +35,11 @@ func Comparisons() []Comparison {
 		vs("amqp_vs_skip_locked", subject.OursAMQP, subject.SkipLockedAMQP, 0),
 		vs("amqp_vs_raw", subject.OursAMQP, subject.RawAMQP, 0),
 	}
+}
+
+// vs compares two subjects, whatever their workloads.
+func vs(name, of, over string, atLeast float64) Comparison {
+	return Comparison{Name: name, Of: Of{Subject: of}, Over: Of{Subject: over}, AtLeast: atLeast}
 }
 
 // Ratios are those comparisons whose cells were all measured.
