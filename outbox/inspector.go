@@ -62,6 +62,7 @@ const (
 
 // Filter narrows what is shown; its zero value matches everything, and each field that is set must match.
 type Filter struct {
+	ID        uuid.UUID
 	Status    Status
 	Topic     string
 	Key       string

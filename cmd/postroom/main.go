@@ -1,0 +1,71 @@
+// Command postroom is the outbox for operators: migrate, relay, look, and act.
+//
+// Every command prints text for people, or with --json one JSON document (one line each for what goes on for long).
+// It exits with 0 when all is well, 1 when something failed, 2 when it was called wrongly, and 3 when it did its work
+// and found something that needs attention.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes. They are an interface: scripts rely on them.
+const (
+	exitFailed  = 1
+	exitUsage   = 2
+	exitFinding = 3
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}
+
+// run is the program; it returns its exit code.
+func run(ctx context.Context, args []string, getenv func(string) string, out, errs io.Writer) int {
+	root := newRoot(getenv)
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errs)
+	err := root.ExecuteContext(ctx)
+	var finding findingError
+	var wrong usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &finding):
+		return exitFinding // what was found is printed already
+	case errors.As(err, &wrong):
+		fmt.Fprintf(errs, "postroom: %v\nSee 'postroom help'.\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(errs, "postroom: %v\n", err)
+	return exitFailed
+}
+
+// findingError ends a command that did its work and found something.
+type findingError struct{ error }
+
+// usageError is a fault in how the command was called.
+type usageError struct{ error }
+
+func newRoot(getenv func(string) string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "postroom",
+		Short:         "Operate a transactional outbox",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	_ = newTarget(root, getenv)
+	return root
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gorm.io/driver/mysql"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/postroom/postroom/gormstore"
+)
+
+// target is the outbox that a command works on, as the flags of the root say.
+type target struct {
+	getenv      func(string) string
+	databaseURL string
+	schema      string
+	name        string
+	json        bool
+}
+
+func newTarget(root *cobra.Command, getenv func(string) string) *target {
+	t := &target{getenv: getenv}
+	flags := root.PersistentFlags()
+	flags.StringVar(&t.databaseURL, "database", "",
+		"postgres://… URL or mysql DSN of the database (default: DATABASE_URL of the environment)")
+	flags.StringVar(&t.schema, "schema", "", "schema of the outbox tables (default: the connection's)")
+	flags.StringVar(&t.name, "name", "outbox", "prefix of the outbox tables")
+	flags.BoolVar(&t.json, "json", false, "print JSON")
+	return t
+}
+
+// open returns the store of the outbox; end closes its connections.
+func (t *target) open(ctx context.Context) (store *gormstore.Store, db *gorm.DB, end func(), err error) {
+	db, end, err = t.connect(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	store, err = gormstore.Open(db, gormstore.Config{Name: t.name, Schema: t.schema})
+	if err != nil {
+		end()
+		return nil, nil, nil, err
+	}
+	return store, db, end, nil
+}
+
+func (t *target) connect(ctx context.Context) (db *gorm.DB, end func(), err error) {
+	url := cmp.Or(t.databaseURL, t.getenv("DATABASE_URL"))
+	if url == "" {
+		return nil, nil, usageError{errors.New("no database: give --database or set DATABASE_URL")}
+	}
+	db, err = gorm.Open(dialector(url), &gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return nil, nil, err
+	}
+	end = func() { _ = pool.Close() }
+	if err := pool.PingContext(ctx); err != nil {
+		end()
+		return nil, nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	return db, end, nil
+}
+
+func dialector(url string) gorm.Dialector {
+	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
+		return postgres.Open(url)
+	}
+	return mysql.Open(url)
+}
