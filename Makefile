@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium check lint format tidy build docs scripts services-up services-down bench bench-store bench-publish bench-capture
+.PHONY: help run test soak test-debezium check lint format tidy build docs api licences scripts services-up services-down bench bench-store bench-publish bench-capture
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +49,12 @@ build:
 
 docs:
 	go test -count=1 ./internal/docs/
+
+api: ## write docs/api anew, what each package exports
+	go test ./internal/docs -run '^TestAPI$$' -update
+
+licences: ## write docs/licences.md anew, what the module depends on
+	go test ./internal/docs -run '^TestLicences$$' -update
 
 scripts:
 	@for script in $(SCRIPTS); do bash -n $$script || exit 1; done

@@ -1,6 +1,7 @@
 // Package docs keeps what is written about the product true: the code in README.md and
-// docs is the code of compiled, tested examples, the tests that docs/conformance.md names exist, and the packages
-// import what the architecture says they import.
+// docs is the code of compiled, tested examples, the tests that docs/conformance.md names exist, links lead somewhere,
+// docs/api lists what packages export and docs/licences.md what they depend on, and the packages import what the
+// architecture says they import.
 //
 // A region of a Markdown file belongs to a function between two marks:
 //

@@ -64,6 +64,9 @@ func nameOf(fn *ast.FuncDecl) string {
 	if star, ok := receiver.(*ast.StarExpr); ok {
 		receiver = star.X
 	}
+	if generic, ok := receiver.(*ast.IndexExpr); ok {
+		receiver = generic.X
+	}
 	if ident, ok := receiver.(*ast.Ident); ok {
 		return ident.Name + "." + fn.Name.Name
 	}
