@@ -115,7 +115,7 @@ func (r *Relay) serve(ctx, hard context.Context, b *breaker) error {
 	if lost := t.lanes(); isSessionEnded(err) && lost > 0 {
 		tell(r.observer, r.observer.LeaseLost, LeaseEvent{Lanes: lost})
 	}
-	r.gauge.update(func(s *Snapshot) { s.Lanes = 0 })
+	r.gauge.update(func(s *Snapshot) { s.hold(nil) })
 	return t.end(ctx, hard, err)
 }
 

@@ -22,22 +22,27 @@ const (
 
 // Snapshot is a relay at one moment. It holds no payloads, and its counters start with Run and never go back.
 type Snapshot struct {
-	State State
+	State State `json:"state"`
 	// StoreDown and PublisherDown say what a degraded relay waits for; each ends by its own side's next good answer.
-	StoreDown     bool
-	PublisherDown bool
-	Lanes         int // held, those that drain included
-	InFlight      int // messages claimed and not settled
+	StoreDown     bool `json:"store_down"`
+	PublisherDown bool `json:"publisher_down"`
+	Lanes         int  `json:"lanes"` // held, those that drain included
+	// Leads reports that lane 0 is among them: of all relays of a store one leads, and does what is done once for all.
+	Leads    bool `json:"leads"`
+	InFlight int  `json:"in_flight"` // messages claimed and not settled
 
-	Delivered  uint64 // accepted and settled
-	Refused    uint64 // hand-overs that were refused for the message's sake
-	Deferred   uint64 // hand-overs that ended in an outage or without an answer
-	Parked     uint64
-	ClaimsLost uint64 // claims that were recovered by a peer meanwhile
-	Uncertain  uint64 // messages that the broker had accepted, of claims whose settle failed: they may arrive twice
+	Delivered  uint64 `json:"delivered"` // accepted and settled
+	Refused    uint64 `json:"refused"`   // hand-overs that were refused for the message's sake
+	Deferred   uint64 `json:"deferred"`  // hand-overs that ended in an outage or without an answer
+	Parked     uint64 `json:"parked"`
+	ClaimsLost uint64 `json:"claims_lost"` // claims that were recovered by a peer meanwhile
+	// Uncertain counts messages that the broker had accepted, of claims whose settle failed: they may arrive twice.
+	Uncertain uint64 `json:"uncertain"`
 
-	LastClass Class     // of the latest hand-over that was not accepted
-	LastClaim time.Time // when the store last answered a claim: a relay that is ready and silent for long is stuck
+	LastClass Class `json:"last_class,omitempty"` // of the latest hand-over that was not accepted
+	// LastClaim is when the store last answered a claim, or gave lanes to a relay that had none. A relay that is ready,
+	// holds lanes and is silent for long is stuck.
+	LastClaim time.Time `json:"last_claim,omitzero"`
 }
 
 // Snapshot returns what the relay is doing now.
@@ -92,13 +97,22 @@ func (g *gauge) ended(err error) error {
 	return err
 }
 
-// acquired takes note of a round of acquiring.
-func (g *gauge) acquired(lanes int, err error) {
+// acquired takes note of a round of acquiring. Without lanes it is the only sign of life: no claim will follow.
+func (g *gauge) acquired(held []Lease, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.lost = err != nil; !g.lost {
-		g.now.Lanes = lanes
+		g.now.hold(held)
+		g.now.StoreDown = g.now.StoreDown && len(held) > 0
 	}
+}
+
+// hold takes note of the lanes that are held from now on, in ascending order.
+func (s *Snapshot) hold(held []Lease) {
+	if s.Lanes == 0 && len(held) > 0 {
+		s.LastClaim = time.Now()
+	}
+	s.Lanes, s.Leads = len(held), len(held) > 0 && held[0].Lane == 0
 }
 
 func (g *gauge) claimed(n int, err error) {

@@ -49,7 +49,7 @@ func TestRelay_Snapshot(t *testing.T) {
 			r, stop := run(t, s, b, outbox.RelayConfig{})
 			time.Sleep(time.Minute)
 			got := r.Snapshot()
-			if got.Delivered != 2 || got.Parked != 1 || got.Refused != 1 || got.InFlight != 0 || got.Lanes != 64 ||
+			if got.Delivered != 2 || got.Parked != 1 || got.Refused != 1 || got.InFlight != 0 || got.Lanes != 64 || !got.Leads ||
 				got.LastClass != outbox.ClassPermanent || time.Since(got.LastClaim) > 2*time.Second {
 				t.Errorf("got %+v", got)
 			}

@@ -136,7 +136,7 @@ func (t *tenure) acquireLoop(ctx context.Context) error {
 			return err
 		case err != nil && ctx.Err() == nil:
 			failed++
-			t.gauge.acquired(0, err)
+			t.gauge.acquired(nil, err)
 			t.log.Warn("outbox: lanes were not acquired", "error", err, "failures", failed)
 			next = backoff(failed, storeBackoff, min(maxStoreBackoff, t.config.Renew), jitter)
 		case err == nil:
@@ -166,7 +166,7 @@ func (t *tenure) acquire(ctx context.Context) (time.Duration, error) {
 	if t.hold(lanes.Held, before) {
 		t.changed.ring()
 	}
-	t.gauge.acquired(len(lanes.Held), nil)
+	t.gauge.acquired(lanes.Held, nil)
 	t.gauge.enter(StateReady)
 	return t.nextRound(lanes), nil
 }
