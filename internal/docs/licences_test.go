@@ -76,14 +76,15 @@ func dependencies(t *testing.T) []dependency {
 		}
 	}
 	for _, p := range built {
-		if !within(p.ImportPath, module) || within(p.ImportPath, module+"/internal") {
+		name, isOurs := strings.CutPrefix(p.ImportPath, module+"/")
+		if !isOurs || strings.Contains("/"+name+"/", "/internal/") {
 			continue
 		}
 		for _, dep := range p.Deps {
 			if m := built[dep].Module; m != nil && m.Path != module {
-				d, name := found[m.Path], part(p.ImportPath)
-				if !slices.Contains(d.packages, name) {
-					d.packages = append(d.packages, name)
+				d := found[m.Path]
+				if !slices.Contains(d.packages, part(name)) {
+					d.packages = append(d.packages, part(name))
 				}
 			}
 		}
@@ -92,11 +93,11 @@ func dependencies(t *testing.T) []dependency {
 }
 
 // part is what the page calls a package of ours.
-func part(importPath string) string {
-	if ours(importPath, "examples") {
+func part(name string) string {
+	if within(name, "examples") {
 		return "examples"
 	}
-	return strings.TrimPrefix(importPath, module+"/")
+	return name
 }
 
 func sorted(found map[string]*dependency) (all []dependency) {
