@@ -29,6 +29,7 @@ type dialect interface {
 	claimer
 	steward
 	inspector
+	overseer
 	pauser
 	rememberer
 }
@@ -86,6 +87,12 @@ type inspector interface {
 	lockLanesOf(ctx context.Context, q querier, ids []uuid.UUID) ([]int, error)
 	act(ctx context.Context, q querier, o order) (acted, error) // in the lanes that are locked
 	nudge(ctx context.Context, q querier, lanes []int) error
+}
+
+// overseer shows operators what goes on.
+type overseer interface {
+	overseeSQL() overseeSQL
+	failures(ctx context.Context, pool *sql.DB, lanes int) (outbox.Failures, error)
 }
 
 // rememberer keeps what must not be done twice.

@@ -2,6 +2,7 @@ package gormstore_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,7 @@ func (f *fixture) wantRead(p plan, most int) {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, openPostgres(t, gorm.Config{}), 64, gormstore.Config{})
+	m := f.enqueue("k")[0]
 	f.burst(200_000)
 	exec(t, f.db, `UPDATE outbox_messages SET state = 3 WHERE seq % 1000 = 0`)
 	exec(t, f.db, "ANALYZE outbox_messages")
@@ -89,6 +91,33 @@ func TestExplain(t *testing.T) {
 		for _, status := range []outbox.Status{outbox.StatusHeld, outbox.StatusPaused} {
 			text, args := f.store.FindSQL(outbox.Filter{Status: status}, 10)
 			f.wantRead(f.explain(text, args...), 0)
+		}
+	})
+	t.Run("Find_by_id_reads_one_message", func(t *testing.T) {
+		for _, status := range []outbox.Status{"", outbox.StatusPending, outbox.StatusInFlight} {
+			text, args := f.store.FindSQL(outbox.Filter{ID: m.ID, Status: status}, 10)
+			f.wantRead(f.explain(text, args...), 2)
+		}
+	})
+	t.Run("Failures_stop_at_their_cap", func(t *testing.T) {
+		exec(t, f.db, `UPDATE outbox_messages SET state = 2, attempts = 1, available_at = now() WHERE state = 0`)
+		exec(t, f.db, "ANALYZE outbox_messages")
+		f.wantRead(f.explain(f.store.FailuresSQL(), 20_000/64, 20_000), 20_000+200)
+		failures, err := f.store.Failures(t.Context())
+		if err != nil || !failures.Capped {
+			t.Errorf("got %+v, %v; want failures that say they are capped", failures, err)
+		}
+	})
+	t.Run("Audit_reads_a_page", func(t *testing.T) {
+		exec(t, f.db, `INSERT INTO outbox_audit (by, reason, act, message, topic)
+			SELECT 'me', 'why', 'requeue', id, topic FROM outbox_messages`)
+		exec(t, f.db, "ANALYZE outbox_audit")
+		all, of := f.store.AuditSQL()
+		if rows, _ := f.explain(all, int64(math.MaxInt64), 10).read("outbox_audit"); rows > 10 {
+			t.Errorf("a page of all reads %d rows, want those it shows", rows)
+		}
+		if rows, _ := f.explain(of, int64(math.MaxInt64), m.ID.String(), 10).read("outbox_audit"); rows != 1 {
+			t.Errorf("the acts on one message read %d rows, want one", rows)
 		}
 	})
 	t.Run("Prune_reads_what_it_removes", func(t *testing.T) {

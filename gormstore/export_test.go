@@ -15,7 +15,15 @@ func (s *Store) BacklogSQL() string { return s.dialect.(*postgres).sql.backlog }
 
 // FindSQL is the statement of the first page of Find, with its arguments.
 func (s *Store) FindSQL(f outbox.Filter, limit int) (string, []any) {
-	return s.dialect.(*postgres).findText(f.Status), finding{Filter: f, limit: limit, lane: -1}.args()
+	return s.dialect.(*postgres).findText(f), finding{Filter: f, limit: limit, lane: -1}.args()
+}
+
+// FailuresSQL is the statement of Failures.
+func (s *Store) FailuresSQL() string { return s.dialect.(*postgres).sql.failures }
+
+// AuditSQL are the statements of Audit: of all messages, and of one.
+func (s *Store) AuditSQL() (all, of string) {
+	return s.dialect.overseeSQL().audit, s.dialect.overseeSQL().auditOf
 }
 
 // PurgeSQL is the statement of PurgeArchive.
@@ -43,8 +51,8 @@ func (s *Store) Cursor(id uuid.UUID, lane int) int64 {
 // GuardInserts makes the store believe that the server gives numbers out of order.
 func (s *Store) GuardInserts() { s.dialect.(*mysql).guard.Store(true) }
 
-// Sessions is how many sessions are remembered.
-func (s *Store) Sessions() int {
+// Remembered is how many sessions are.
+func (s *Store) Remembered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.sessions)

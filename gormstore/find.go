@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -63,11 +65,16 @@ const (
   AND ($11 < 0 OR m.lane = $11)`
 )
 
+// args are $1 to $11, and $12 where a place asks for it.
 func (f finding) args() []any {
-	return []any{
+	args := []any{
 		f.after, f.limit, f.Topic, f.Key, f.Type, f.Tenant, string(f.Class), f.Error, f.OlderThan.Microseconds(),
 		string(f.Status), f.lane,
 	}
+	if f.ID != uuid.Nil {
+		args = append(args, f.ID.String())
+	}
+	return args
 }
 
 // The sets of states that have an index each, in the words of those indexes.
@@ -77,11 +84,15 @@ const (
 	findSuspect = "m.state = 4"
 	findAside   = "m.state IN (3, 5)"
 	findClaimed = "{claimed}" // those that claims name
+	findByID    = "m.id = {id}"
 )
 
-// places tells where messages of a status stand.
-func places(status outbox.Status) []string {
-	switch status {
+// places tells where messages of a filter stand.
+func places(f outbox.Filter) []string {
+	if f.ID != uuid.Nil {
+		return []string{findByID}
+	}
+	switch f.Status {
 	case "":
 		return []string{findReady, findDue, findSuspect, findAside}
 	case outbox.StatusPending, outbox.StatusHeld:

@@ -45,6 +45,17 @@ func TestMariaDB_plans(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	f.reads("one message by its id", 100, func() {
+		found, err := f.store.Find(t.Context(), outbox.Filter{ID: c.Messages[0].ID}, 0, 100)
+		if err != nil || len(found) != 1 {
+			t.Errorf("found %d, %v; want one", len(found), err)
+		}
+	})
+	f.reads("failures", 60_000, func() {
+		if _, err := f.store.Failures(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 	f.reads("pruning", 100, func() {
 		if _, err := f.store.Prune(context.Background(), 100); err != nil {
 			t.Fatal(err)

@@ -25,11 +25,12 @@ var myFindIndex = map[string]string{
 	findDue:     "FORCE INDEX (place)",
 	findSuspect: "FORCE INDEX (place)",
 	findAside:   "FORCE INDEX (place)",
+	findByID:    "FORCE INDEX (id)",
 }
 
 func (m *mysql) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Record, error) {
 	var reads []string
-	for _, place := range places(f.Status) {
+	for _, place := range places(f.Filter) {
 		reads = append(reads, replaceAll(myFindPlace, "{place}", place, "{index}", myFindIndex[place]))
 	}
 	if len(reads) == 0 {
@@ -37,7 +38,8 @@ func (m *mysql) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Rec
 	}
 	text := replaceAll(myFind, "{columns}", findColumns, "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
 	text = replaceAll(replaceAll(text, "{match}", findMatch+findOnly(f.Status, "")),
-		"{claimed}", myClaimed, "{position}", "instr", "{microseconds}", "", "CAST(0 AS bigint)", "0",
+		"{id}", "UNHEX(REPLACE($12, '-', ''))", "{claimed}", myClaimed,
+		"{position}", "instr", "{microseconds}", "", "CAST(0 AS bigint)", "0",
 		"{wait}", "m.available_at - {now}", "{available}", "m.available_at", "{created}", "m.created_at")
 	text, args := positional(m.text(text), f.args())
 	return readRecords(pool.QueryContext(ctx, text, args...))

@@ -77,7 +77,9 @@ func (n names) replacer() *strings.Replacer {
 	for _, x := range []string{"ready", "due", "suspect", "keyed", "parked"} {
 		pairs = append(pairs, "{name_messages_"+x+"}", n.quote(n.prefix+"_messages_"+x))
 	}
-	for _, x := range []string{"idempotency_expires", "inbox_handled", "archive_delivered", "archive_id"} {
+	for _, x := range []string{
+		"idempotency_expires", "inbox_handled", "archive_delivered", "archive_id", "audit_message",
+	} {
 		pairs = append(pairs, "{name_"+x+"}", n.quote(n.prefix+"_"+x))
 	}
 	return strings.NewReplacer(pairs...)

@@ -50,6 +50,7 @@ var (
 	_ outbox.Inbox        = (*Store)(nil)
 	_ outbox.Pruner       = (*Store)(nil)
 	_ outbox.Pauser       = (*Store)(nil)
+	_ outbox.Overseer     = (*Store)(nil)
 )
 
 // Open makes a store on db, the handle that gorm.Open returned, and installs the commit hook under it. It does no

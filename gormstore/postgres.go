@@ -40,6 +40,8 @@ type postgresSQL struct {
 	pause                                   pauseSQL
 	wakeAside                               []string
 	acts                                    map[verb]string
+	oversee                                 overseeSQL
+	failures                                string
 }
 
 func newPostgres(n names) *postgres {
@@ -69,7 +71,8 @@ func newPostgres(n names) *postgres {
 		backlog: r.Replace(pgBacklogText()),
 		keys:    renderKeys(r.Replace, keySQL{pgFindKey, pgTakeKey, pgCompleteKey, pgReleaseKey, pgPurgeKeys}),
 		acts:    map[verb]string{requeue: act(pgRequeue), discard: act(pgDiscard), skip: act(pgSkip)},
-		inbox:   inboxSQL{r.Replace(pgClaimHandling), r.Replace(pgPurgeInbox)},
+		oversee: newPgOverseeSQL(r.Replace), failures: r.Replace(pgFailuresText()),
+		inbox: inboxSQL{r.Replace(pgClaimHandling), r.Replace(pgPurgeInbox)},
 	}}
 }
 

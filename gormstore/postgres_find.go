@@ -29,7 +29,7 @@ ORDER BY m.seq`
 )
 
 func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) (records []outbox.Record, err error) {
-	text := p.findText(f.Status)
+	text := p.findText(f.Filter)
 	if text == "" {
 		return nil, nil
 	}
@@ -40,12 +40,12 @@ func (p *postgres) find(ctx context.Context, pool *sql.DB, f finding) (records [
 	return records, err
 }
 
-func (p *postgres) findText(status outbox.Status) string {
+func (p *postgres) findText(f outbox.Filter) string {
 	var reads []string
-	for _, place := range places(status) {
+	for _, place := range places(f) {
 		switch place {
 		case findReady:
-			reads = append(reads, replaceAll(pgFindReady, "{only}", findOnly(status, " WHERE b.lane = l.lane")))
+			reads = append(reads, replaceAll(pgFindReady, "{only}", findOnly(f.Status, " WHERE b.lane = l.lane")))
 		case findClaimed:
 			reads = append(reads, pgFindClaimed)
 		default:
@@ -57,8 +57,8 @@ func (p *postgres) findText(status outbox.Status) string {
 	}
 	text := replaceAll(pgFind, "{columns}", findColumns, "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
 	text = replaceAll(replaceAll(text, "{match}", findMatch),
-		"{claimed}", "m.id IN (SELECT unnest(c.ids) FROM {claims} c)", "{now}", "now()", "{position}", "strpos",
-		"{microseconds}", " * interval '1 microsecond'",
+		"{id}", "$12", "{claimed}", "m.id IN (SELECT unnest(c.ids) FROM {claims} c)", "{now}", "now()",
+		"{position}", "strpos", "{microseconds}", " * interval '1 microsecond'",
 		"{wait}", microseconds("m.available_at - now()"), "{available}", microseconds("m.available_at"),
 		"{created}", microseconds("m.created_at"))
 	return p.names.render(text)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 
@@ -145,6 +146,7 @@ func TestRoles(t *testing.T) {
 		t.Fatalf("found %v, %v; want one skipped message", skipped, err)
 	}
 	operators.act(operators.store.Discard, skipped[0].Message)
+	operators.oversees()
 	r.denied("operator", "SELECT FROM {}orders", "INSERT INTO {}outbox_messages DEFAULT VALUES",
 		"UPDATE {}outbox_audit SET by = ''", "DELETE FROM {}outbox_audit", "UPDATE {}outbox_meta SET version = 1")
 
@@ -169,6 +171,35 @@ func (f *fixture) holdsWhat(operators *fixture) {
 	f.do(operators.store.Resume(f.Context(), because, scope))
 	if c := r.claim(); len(c.Messages) != 1 {
 		f.Errorf("claimed %d messages after the pause, want 1", len(c.Messages))
+	}
+}
+
+// oversees looks at what the operator may see, ends the session of a relay, and purges the archive.
+func (f *fixture) oversees() {
+	f.Helper()
+	ctx := f.Context()
+	f.releasesOne()
+	if _, err := f.store.Failures(ctx); err != nil {
+		f.Errorf("failures: %v", err)
+	}
+	if entries, err := f.store.Audit(ctx, uuid.Nil, 0, 10); err != nil || len(entries) != 4 {
+		f.Errorf("got %d acts, %v; want 4", len(entries), err)
+	}
+	if n, err := f.store.PurgeArchive(ctx, 0, 10); err != nil || n == 0 {
+		f.Errorf("purged %d, %v; want what was delivered", n, err)
+	}
+}
+
+// releasesOne ends the session of a relay that has a claim.
+func (f *fixture) releasesOne() {
+	f.Helper()
+	sessions, err := f.store.Sessions(f.Context())
+	if err != nil || len(sessions) != 1 || sessions[0].InFlight != 1 {
+		f.Fatalf("got sessions %+v, %v; want one with a message in flight", sessions, err)
+	}
+	f.do(f.store.ReleaseLanes(f.Context(), sessions[0].ID))
+	if sessions, err = f.store.Sessions(f.Context()); err != nil || len(sessions) != 0 {
+		f.Errorf("got sessions %+v, %v; want none", sessions, err)
 	}
 }
 

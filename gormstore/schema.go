@@ -8,7 +8,7 @@ import (
 )
 
 // schemaVersion is the version of the tables that this package's statements are written for.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // meta is what the migration recorded.
 type meta struct {

@@ -131,7 +131,7 @@ func TestSettle(t *testing.T) {
 			if n := r.settle(c, all(outbox.Delivered)); n != 1 {
 				t.Errorf("settled %d, want 1: nobody has recovered the claim yet", n)
 			}
-			if n := f.store.Sessions(); n != 0 {
+			if n := f.store.Remembered(); n != 0 {
 				t.Errorf("%d sessions remembered, want none", n)
 			}
 		})

@@ -39,6 +39,8 @@ type sqliteSQL struct {
 	pause                                        pauseSQL
 	wakeAside                                    []string
 	audits, acts                                 map[verb]string
+	oversee                                      overseeSQL
+	failures                                     string
 }
 
 func newSQLite(n names) *sqlite {
@@ -59,6 +61,7 @@ func newSQLite(n names) *sqlite {
 		keys:    renderKeys(render, keySQL{liteFindKey, liteTakeKey, liteCompleteKey, liteReleaseKey, litePurgeKeys}),
 		inbox:   inboxSQL{render(liteClaimHandling), render(litePurgeInbox)},
 		backlog: render(liteBacklogText()), keep: render(liteKeep), purgeArchive: render(litePurgeArchive),
+		oversee: newLiteOverseeSQL(render), failures: render(liteFailuresText()),
 		narrow: render(liteNarrow), setAside: render(replaceAll(liteSetAside, "{aside}", liteAsideTime)),
 		pause: newLitePauseSQL(render), wakeAside: liteWakes(render),
 		audits: map[verb]string{

@@ -14,10 +14,10 @@ type Overseer interface {
 	// hold a lane or a claim, by relay and then by id.
 	Sessions(ctx context.Context) ([]Session, error)
 	// Failures groups the messages that some hand-over did not bring to their broker by what went wrong, the largest
-	// groups first.
+	// groups first. What was requeued has begun anew, and is not among them until it fails again.
 	Failures(ctx context.Context) (Failures, error)
 	// Audit returns up to limit acts of operators, the latest first, those before before (0 starts at the latest), on
-	// message or, if it is the zero UUID, on any. Acts on scopes, such as a pause, have no message.
+	// message or, if it is the zero UUID, on any and on scopes, such as a pause. It outlives the messages.
 	Audit(ctx context.Context, message uuid.UUID, before int64, limit int) ([]AuditEntry, error)
 }
 
@@ -30,7 +30,7 @@ type Session struct {
 	Age      time.Duration
 	// Expiry is how long it lives without another heartbeat; not above 0 once it has expired.
 	Expiry  time.Duration
-	Stopped bool // it has given up its lanes
+	Stopped bool // it is over: it claims nothing any more
 }
 
 // Failures is what fails in a store.
@@ -46,7 +46,7 @@ type FailureGroup struct {
 	Status   Status // parked, skipped, retrying or suspect
 	Topic    string
 	Type     string
-	Class    Class
+	Class    Class  // empty, as the error, of a message that was in claims alone that ended without a settle
 	Error    string // of Example, at most 200 bytes
 	Messages int
 	Oldest   time.Duration // since the oldest of them was enqueued
@@ -59,6 +59,6 @@ type AuditEntry struct {
 	At     time.Time
 	Deed   string // requeue, discard, skip, pause, resume
 	Act
-	Message uuid.UUID
-	Scope   // of the message, or what was paused or resumed
+	Message uuid.UUID // zero for an act on a scope
+	Scope             // topic and key of the message, or what was paused or resumed
 }

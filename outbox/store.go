@@ -10,7 +10,7 @@ import (
 // Store is what a database must do for a relay. All times are the database's own. Methods may be called at the same
 // time, but one worker of a session makes its calls one after another. An error means that the outcome is
 // unknown, unless it is one of this package's own. Optional capabilities: [LaneRenewer], [LaneReleaser], [Waker],
-// [Inspector], [Pauser], [Backlogger], [Pruner].
+// [Inspector], [Pauser], [Backlogger], [Overseer], [Pruner].
 type Store interface {
 	// AcquireLanes is the heartbeat of a session and its round of rebalancing: it recovers sessions that have expired
 	// (their claims count as attempts without a settle), keeps what the session holds up to its fair share, gives back

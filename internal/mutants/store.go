@@ -7,6 +7,7 @@ const (
 	memBacklog = "outbox/memstore/backlog.go"
 	memClaim   = "outbox/memstore/claim.go"
 	memPause   = "outbox/memstore/pause.go"
+	memOversee = "outbox/memstore/oversee.go"
 	memEnqueue = "outbox/memstore/enqueue.go"
 	memFind    = "outbox/memstore/find.go"
 	memLanes   = "outbox/memstore/lanes.go"
@@ -18,7 +19,7 @@ const (
 // Store breaks the reference store once for every case of storetest.
 func Store() []Mutant {
 	return slices.Concat(storeEnqueue, storeLanes, storeClaim, storeOrder, storeSettle, storeRecovery, storePause,
-		storeAct, storeFind, storeBacklog)
+		storeAct, storeFind, storeBacklog, storeOversee)
 }
 
 var storeEnqueue = []Mutant{
@@ -36,7 +37,7 @@ var storeLanes = []Mutant{
 	{"lanes move undrained", memLanes, "slices.Contains(r.Drained, n) && ", "", storeTest + "lanes/are_shared_fairly_after_being_drained"},
 	{"lanes move under a claim", memLanes, " && !s.isClaimed(n)", "", storeTest + "lanes/stay_while_a_claim_names_a_message_of_them"},
 	{"the epoch is not asked for", memClaim, " && own.epoch == l.Epoch", "", storeTest + "lanes/change_their_epoch_when_they_are_lost"},
-	{"a session revives", memLanes, "case !own.alive(now):", "case false:", storeTest + "lanes/of_an_expired_session_are_taken_and_it_never_lives_again"},
+	{"a session revives", memLanes, "case !ok, !own.alive(now):", "case !ok:", storeTest + "lanes/of_an_expired_session_are_taken_and_it_never_lives_again"},
 	{"a renewal renews nothing", memLanes, "case expires.After(own.expires):\n\t\town.expires = expires", "case expires.After(own.expires):", storeTest + "lanes/are_kept_by_renewal_alone"},
 	{"a release frees nothing", memLanes, "own.stopped = true\n\t}\n\ts.bury(id)", "own.stopped = true\n\t}", storeTest + "lanes/are_free_at_once_after_release"},
 }
@@ -80,7 +81,7 @@ var storePause = []Mutant{
 	{"a paused message ends the look at its lane", memClaim, "if stays {\n\t\t\tblocked[r.Key] = true\n\t\t}", "if stays {\n\t\t\tbreak\n\t\t}", storeTest + "pause/keeps_no_one_waiting_behind_many_paused_messages"},
 	{"a pause covers ready messages alone", memPause, "p.Covers(r.Message) }", "r.state == ready && p.Covers(r.Message) }", storeTest + "pause/holds_what_waits_for_a_retry_and_what_is_scheduled"},
 	{"a pause leaves suspects out", memPause, "p.Covers(r.Message) }", "r.state != suspect && p.Covers(r.Message) }", storeTest + "pause/leaves_suspects_alone"},
-	{"a pause is an attempt", memPause, "\tdo(now)\n", "\tdo(now)\n\tfor _, r := range s.messages {\n\t\tr.attempts++\n\t}\n", storeTest + "pause/lets_open_claims_go_on_and_counts_no_attempt"},
+	{"a pause is an attempt", memPause, "\tdo(time.Now())\n", "\tdo(time.Now())\n\tfor _, r := range s.messages {\n\t\tr.attempts++\n\t}\n", storeTest + "pause/lets_open_claims_go_on_and_counts_no_attempt"},
 	{"the end of one pause ends all", memPause, "return p.Scope == scope })\n\t\ts.wake(nil)", "return true })\n\t\ts.wake(nil)", storeTest + "pause/lasts_until_the_last_one_that_covers_a_message_ends"},
 	{"pauses are not shown", memPause, "return slices.Clone(s.pauses), nil", "return nil, nil", storeTest + "pause/is_shown_with_who_paused_and_why"},
 	{"a pause needs no reason", memPause, "cmp.Or(act.Check(), scope.Check())", "scope.Check()", storeTest + "pause/asks_who_acts_and_why_and_for_one_scope"},
@@ -112,7 +113,7 @@ var storeAct = []Mutant{
 	{"a reason may be of any length", "outbox/inspector.go", ", checkText(\"Reason\", a.Reason, MaxName))", ")", storeTest + "act/asks_who_acts_and_why"},
 	{"a requeued message is as worn as before", memAct, "r.attempts, r.failures, r.crashes = 0, 0, 0", "", storeTest + "act/requeue_starts_counting_again"},
 	{"requeue forgets what is uncertain", memAct, "r.attempts, r.failures, r.crashes = 0, 0, 0", "r.attempts, r.failures, r.crashes, r.uncertain = 0, 0, 0, false", storeTest + "act/requeue_starts_counting_again"},
-	{"acts leave no trace", memAct, "s.audit = append(s.audit, ", "_ = append(s.audit, ", "./outbox/memstore#TestAudit/records_who"},
+	{"acts leave no trace", memAct, "s.record(act, deed, id, ", "_ = r; (&Store{}).record(act, deed, id, ", storeTest + "oversee/shows_what_was_done_the_latest_first"},
 	{"acts wake nobody", memAct, "if len(lanes) > 0 {", "if len(lanes) > 0 && lanes[0] < 0 {", relayTest + "TestRelay_operator/a_skipped_message"},
 }
 
@@ -125,6 +126,7 @@ var storeFind = []Mutant{
 	{"any tenant matches", memFind, "{f.Tenant, r.Tenant},", "", storeTest + "find/matches_every_field_of_the_filter"},
 	{"any error matches", memFind, "strings.Contains(r.err, f.Error) &&", "(strings.Contains(r.err, f.Error) || true) &&", storeTest + "find/matches_every_field_of_the_filter"},
 	{"any age matches", memFind, "now.Add(-f.OlderThan)", "now", storeTest + "find/matches_every_field_of_the_filter"},
+	{"an id is not asked for", memFind, "f.ID != uuid.Nil && f.ID != r.ID {", "f.ID != uuid.Nil && false {", storeTest + "find/shows_one_message_by_its_id"},
 	{"a wait is not shown", memFind, "record.DueIn = max(0, r.due.Sub(now))", "record.DueIn = 0", storeTest + "find/shows_the_message_and_what_became_of_it"},
 	{"an unknown outcome is not shown", memSettle, "r.uncertain || o.Class == outbox.ClassUnknown", "r.uncertain", storeTest + "find/shows_the_message_and_what_became_of_it"},
 	{"a page begins with the last message of the one before", memFind, "r.seq > after", "r.seq >= after", storeTest + "find/pages_by_number_while_messages_come_and_go"},
@@ -137,4 +139,17 @@ var storeBacklog = []Mutant{
 	{"a scheduled message is as old as its enqueue", memBacklog, "since = r.AvailableAt", "_ = since", storeTest + "backlog/counts_a_scheduled_message_as_pending_once_it_is_due"},
 	{"what the dead had claimed is in flight", memBacklog, "dead[s.messages[id]] = true", "_ = id", storeTest + "backlog/counts_what_a_dead_session_has_claimed_as_pending"},
 	{"a backlog that is not known is none", memBacklog, "return outbox.Backlog{}, err", "return outbox.Backlog{}, nil", storeTest + "backlog/is_an_error_when_it_is_not_known"},
+}
+
+var storeOversee = []Mutant{
+	{"a session is shown without its lanes", memOversee, "o.Lanes = append(o.Lanes, n)", "_ = n", storeTest + "oversee/shows_who_holds_which_lanes_and_how_much_is_in_flight"},
+	{"every claim is everybody's", memOversee, "if c.session == id {", "if true {", storeTest + "oversee/shows_who_holds_which_lanes_and_how_much_is_in_flight"},
+	{"the expired are out of sight", memOversee, "if !own.stopped || len(o.Lanes) > 0 || o.InFlight > 0 {", "if own.alive(now) {", storeTest + "oversee/shows_a_session_that_expired_until_somebody_recovers_it"},
+	{"the recovered stay in sight", memOversee, "if !own.stopped || ", "if true || ", storeTest + "oversee/shows_a_session_that_expired_until_somebody_recovers_it"},
+	{"each number in an error is a failure of its own", "outbox/failures.go", "digits.ReplaceAllString(g.Error, \"0\")", "g.Error", storeTest + "oversee/groups_what_fails_by_what_went_wrong"},
+	{"the youngest is the example", "outbox/failures.go", "g.Oldest > m.Oldest", "g.Oldest < m.Oldest", storeTest + "oversee/groups_what_fails_by_what_went_wrong"},
+	{"what was requeued still fails", memOversee, "r.attempts > 0 && ", "", storeTest + "oversee/takes_nothing_for_a_failure_that_was_not_handed_over"},
+	{"what is under way fails", memOversee, "outbox.StatusSuspect: true,", "outbox.StatusSuspect: true, outbox.StatusInFlight: true, outbox.StatusPaused: true,", storeTest + "oversee/takes_nothing_for_a_failure_that_was_not_handed_over"},
+	{"the first act comes first", memOversee, "slices.Backward(s.audit)", "slices.All(s.audit)", storeTest + "oversee/shows_what_was_done_the_latest_first"},
+	{"acts on all messages are shown for one", memOversee, "message == uuid.Nil || message == e.Message", "true", storeTest + "oversee/shows_what_was_done_the_latest_first"},
 }

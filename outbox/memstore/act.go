@@ -9,22 +9,6 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Entry is the record of one act, on a message or on a scope.
-type Entry struct {
-	outbox.Act
-	At      time.Time
-	Verb    string // requeue, discard, skip, pause or resume
-	Message uuid.UUID
-	Scope   outbox.Scope
-}
-
-// Audit returns what operators did, oldest first.
-func (s *Store) Audit() []Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.audit)
-}
-
 // Requeue implements [outbox.Inspector].
 func (s *Store) Requeue(_ context.Context, act outbox.Act, ids ...uuid.UUID) (int, error) {
 	return s.act(act, "requeue", ids, isSetAside, func(r *row) {
@@ -51,7 +35,7 @@ func isSetAside(st state) bool { return st == parked || st == skipped }
 
 // act does one thing to those of ids that are in a state that allows it, and records it.
 func (s *Store) act(
-	act outbox.Act, verb string, ids []uuid.UUID, allowed func(state) bool, do func(*row),
+	act outbox.Act, deed string, ids []uuid.UUID, allowed func(state) bool, do func(*row),
 ) (int, error) {
 	if err := act.Check(); err != nil {
 		return 0, err
@@ -66,7 +50,7 @@ func (s *Store) act(
 		}
 		do(r)
 		lanes = append(lanes, r.lane)
-		s.audit = append(s.audit, Entry{Act: act, At: time.Now(), Verb: verb, Message: id})
+		s.record(act, deed, id, outbox.Scope{Topic: r.Topic, Key: r.Key})
 	}
 	if len(lanes) > 0 {
 		s.wake(slices.Compact(slices.Sorted(slices.Values(lanes))))

@@ -39,7 +39,7 @@ func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, e
 	}
 	picked := bound(due, r)
 	if len(picked) > 0 {
-		s.record(r, picked)
+		s.put(r, picked)
 	}
 	for _, p := range picked {
 		c.Messages = append(c.Messages, p.toClaimed())
@@ -96,7 +96,7 @@ func bound(due []*row, r outbox.ClaimRequest) []*row {
 	return picked
 }
 
-func (s *Store) record(r outbox.ClaimRequest, picked []*row) {
+func (s *Store) put(r outbox.ClaimRequest, picked []*row) {
 	c := &claim{session: r.Session}
 	for _, p := range picked {
 		p.claimed = true

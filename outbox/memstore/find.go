@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -72,6 +73,9 @@ func (r *row) status(now time.Time, claimed, paused, held bool) outbox.Status {
 }
 
 func (r *row) matches(f outbox.Filter, status outbox.Status, now time.Time) bool {
+	if f.ID != uuid.Nil && f.ID != r.ID {
+		return false
+	}
 	for _, field := range []struct{ want, got string }{
 		{string(f.Status), string(status)},
 		{f.Topic, r.Topic},

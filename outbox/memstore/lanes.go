@@ -14,6 +14,9 @@ func (s *Store) AcquireLanes(_ context.Context, r outbox.LaneRequest) (outbox.La
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
+	if s.sessions[r.Session] == nil {
+		s.sessions[r.Session] = &session{relay: r.Relay, started: now, expires: now.Add(r.Lease)}
+	}
 	if err := s.heartbeat(r.Session, now.Add(r.Lease), now); err != nil {
 		return outbox.Lanes{}, err
 	}
@@ -41,13 +44,11 @@ func (s *Store) AcquireLanes(_ context.Context, r outbox.LaneRequest) (outbox.La
 // remembered is how long a dead session is, so that no heartbeat of its own can come that late.
 const remembered = time.Hour
 
-// heartbeat starts a session or keeps it alive; it never revives one.
+// heartbeat keeps a session alive; it never revives one.
 func (s *Store) heartbeat(id uuid.UUID, expires, now time.Time) error {
 	own, ok := s.sessions[id]
 	switch {
-	case !ok:
-		s.sessions[id] = &session{expires: expires}
-	case !own.alive(now):
+	case !ok, !own.alive(now):
 		return outbox.ErrSessionEnded
 	case expires.After(own.expires):
 		own.expires = expires
@@ -60,9 +61,6 @@ func (s *Store) RenewLanes(_ context.Context, id uuid.UUID, lease time.Duration)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if s.sessions[id] == nil {
-		return outbox.ErrSessionEnded
-	}
 	return s.heartbeat(id, now.Add(lease), now)
 }
 

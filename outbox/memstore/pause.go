@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -28,15 +29,14 @@ func (s *Store) Resume(_ context.Context, act outbox.Act, scope outbox.Scope) er
 	})
 }
 
-func (s *Store) change(act outbox.Act, verb string, scope outbox.Scope, do func(now time.Time)) error {
+func (s *Store) change(act outbox.Act, deed string, scope outbox.Scope, do func(now time.Time)) error {
 	if err := cmp.Or(act.Check(), scope.Check()); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	do(now)
-	s.audit = append(s.audit, Entry{Act: act, At: now, Verb: verb, Scope: scope})
+	do(time.Now())
+	s.record(act, deed, uuid.Nil, scope)
 	return nil
 }
 

@@ -31,7 +31,7 @@ type Store struct {
 	sessions map[uuid.UUID]*session
 	claims   map[uuid.UUID]*claim
 	wakers   map[chan []int]struct{}
-	audit    []Entry
+	audit    []outbox.AuditEntry
 	pauses   []outbox.Pause
 }
 
@@ -45,6 +45,7 @@ var (
 	_ outbox.Inspector    = (*Store)(nil)
 	_ outbox.Backlogger   = (*Store)(nil)
 	_ outbox.Pauser       = (*Store)(nil)
+	_ outbox.Overseer     = (*Store)(nil)
 )
 
 // New returns an empty store.
@@ -121,6 +122,8 @@ func (l *lane) find(r *row) (int, bool) {
 }
 
 type session struct {
+	relay   string
+	started time.Time
 	expires time.Time
 	stopped bool
 }

@@ -43,6 +43,5 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 // Cases returns all behaviours.
 func Cases() []Case {
 	return slices.Concat(enqueueCases, laneCases, claimCases, orderCases, settleCases, recoveryCases, wakeCases,
-		actCases, findCases, backlogCases,
-		pauseCases)
+		actCases, findCases, backlogCases, pauseCases, overseeCases)
 }

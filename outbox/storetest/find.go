@@ -3,6 +3,7 @@ package storetest
 import (
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -34,6 +35,11 @@ var findCases = []Case{
 		Name:     "find/matches_every_field_of_the_filter",
 		Contract: "Each field of a filter that is set must match; the zero filter matches everything.",
 		Check:    inspected(checkFilters),
+	},
+	{
+		Name:     "find/shows_one_message_by_its_id",
+		Contract: "A message is found by its id wherever it stands, if it matches what else the filter says.",
+		Check:    inspected(checkByID),
 	},
 	{
 		Name:     "find/shows_the_message_and_what_became_of_it",
@@ -119,6 +125,21 @@ func checkFilters(i *inspector) {
 	i.eventually("being older than 50 ms", func() bool {
 		return len(i.find(outbox.Filter{OlderThan: 50 * time.Millisecond})) == 2
 	})
+}
+
+func checkByID(i *inspector) {
+	checkStatuses(i)
+	for _, want := range i.find(outbox.Filter{}) {
+		found := i.find(outbox.Filter{ID: want.ID})
+		i.want("by id of "+string(want.Status), payloadsOf(found), []string{string(want.Payload)})
+		for _, r := range found {
+			i.want("status", r.Status, want.Status)
+		}
+		i.want("by id and status", len(i.find(outbox.Filter{ID: want.ID, Status: want.Status})), 1)
+		i.want("by id and another status", len(i.find(outbox.Filter{ID: want.ID, Status: outbox.StatusPaused})), 0)
+		i.want("behind itself", len(i.page(outbox.Filter{ID: want.ID}, want.Number, 1)), 0)
+	}
+	i.want("of an id that is not there", len(i.find(outbox.Filter{ID: uuid.New()})), 0)
 }
 
 func checkRecord(i *inspector) {
