@@ -29,16 +29,21 @@ func TestConformance(t *testing.T) {
 			t.Parallel()
 			publishertest.Run(t, func(t *testing.T) publishertest.Subject {
 				b := connect(t)
-				internal := b.exchange("topic") + "-internal"
-				must(t, b.ch.ExchangeDeclare(internal, "topic", true, false, true, false, nil))
-				t.Cleanup(func() { _ = b.channel().ExchangeDelete(internal, false, false) })
+				gone := b.exchange("topic") + "-gone"
 				config := amqp.Config{TrustQueues: trust, Window: 30, Route: func(m *outbox.Message) (string, string) {
 					if m.Type == "poison" {
-						return internal, m.Type
+						return gone, m.Type
 					}
 					return m.Topic, m.Type
 				}}
-				return subject(t, config, func(topic string) *outbox.Message { return message(topic, "poison") })
+				s := subject(t, config, nil)
+				s.Poison = func(topic string) *outbox.Message { // its exchange was seen, so it is sent
+					must(t, b.ch.ExchangeDeclare(gone, "topic", true, false, false, false, nil))
+					s.Publisher.Publish(within(t, time.Minute), []*outbox.Message{message(topic, "poison")})
+					must(t, b.ch.ExchangeDelete(gone, false, false))
+					return message(topic, "poison")
+				}
+				return s
 			})
 		})
 	}

@@ -16,7 +16,7 @@
 //   - unroutable (no exchange, or no binding takes the message): [outbox.Unroutable]
 //   - refused by a queue that is full (overflow reject-publish) or a quorum queue without a leader:
 //     [outbox.RetryAfter], which counts no failure
-//   - refused by permissions: retried with backoff
+//   - refused by permissions: [outbox.RetryAfter] too; messages of other exchanges go on
 //   - impossible (larger than the broker takes, a property that AMQP cannot encode): [outbox.Permanent]
 //   - sent without an answer (connection lost, limit passed): [outbox.Unknown], a copy may be in a queue
 //   - not sent (broker away, or blocked by a memory or disk alarm): [outbox.Unavailable]

@@ -50,8 +50,11 @@ func (c *call) refuse(p *parcel, reason *amqp091.Error) {
 		c.p.exchanges.forget(p.route.exchange)
 		c.refused[route{exchange: p.route.exchange}] = err
 	case amqp091.AccessRefused:
-		err = fmt.Errorf("broker refused the message: grant the user write permission: %s", told(reason))
-		c.refused[refusedBy(p.route, reason)] = err
+		err = outbox.RetryAfter(forbiddenPause,
+			fmt.Errorf("broker refused the message: grant the user write permission: %s", told(reason)))
+		under := refusedBy(p.route, reason)
+		c.refused[under] = err
+		c.p.forbidden.add(under, err)
 	default:
 		err = outbox.Permanent(fmt.Errorf("broker refused the message: %s", told(reason)))
 	}

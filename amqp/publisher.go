@@ -22,6 +22,7 @@ type Publisher struct {
 	gate      *gate
 	dialer    *dialer
 	exchanges *exchanges
+	forbidden forbidden
 
 	closing context.Context // ends with Close
 	close   context.CancelFunc
@@ -69,7 +70,7 @@ func (p *Publisher) Publish(ctx context.Context, messages []*outbox.Message) []o
 	}
 	defer c.giveBack()
 	for _, wave := range c.waves(c.locate(c.encode(messages))) {
-		c.send(wave)
+		c.try(wave)
 	}
 	return c.results
 }

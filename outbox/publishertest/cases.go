@@ -204,8 +204,11 @@ func checkPoison(t *testing.T, s Subject) {
 }
 
 func isRefusal(err error) bool {
-	class := outbox.ClassOf(err)
-	return err != nil && (class == outbox.ClassPermanent || class == outbox.ClassRefused)
+	switch outbox.ClassOf(err) {
+	case outbox.ClassPermanent, outbox.ClassRefused, outbox.ClassUnroutable:
+		return err != nil
+	}
+	return false
 }
 
 // checkPrefix also lets the key change its topic, and pads the call so that it takes more than one batch.
