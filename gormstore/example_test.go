@@ -2,6 +2,7 @@ package gormstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/glebarez/sqlite"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/gormstore"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/outbox/outboxtest"
 )
 
 // Order is a business row.
@@ -122,4 +124,92 @@ func ExampleStore_In() {
 	fmt.Println("stored with an id:", message.ID.Version())
 	// Output:
 	// stored with an id: VERSION_7
+}
+
+// Basket is a model that raises events. Its domain code knows no database and no topic.
+type Basket struct {
+	gormstore.Events
+	ID       string `gorm:"primaryKey"`
+	Customer string
+	Items    int
+}
+
+// BasketFilled is what happens to a basket.
+type BasketFilled struct {
+	Customer string `json:"-"`
+	Items    int    `json:"items"`
+}
+
+// Fill puts items into the basket.
+func (b *Basket) Fill(items int) {
+	b.Items += items
+	b.Raise(BasketFilled{b.Customer, b.Items})
+}
+
+// Events that a model has raised are stored with it, by whatever saves it.
+func ExampleEvents() {
+	ctx := context.Background()
+	db := openExample(ctx)
+	registry, err := outbox.NewRegistry(outbox.Event[BasketFilled]{
+		Type: "basket.filled", Topic: "baskets", Key: func(e BasketFilled) string { return e.Customer },
+	})
+	if err != nil {
+		panic(err)
+	}
+	store, err := gormstore.Open(db, gormstore.Config{Registry: registry})
+	if err != nil {
+		panic(err)
+	}
+	if err := db.AutoMigrate(&Basket{}); err != nil {
+		panic(err)
+	}
+
+	basket := Basket{ID: "b-1", Customer: "c-1"}
+	basket.Fill(2)
+	err = store.Transaction(ctx, func(tx *gormstore.Tx) error { return tx.Create(&basket).Error })
+	messages, err2 := outboxtest.Enqueued(ctx, store)
+	for _, m := range messages {
+		fmt.Println(m.Topic, m.Key, m.Type, string(m.Payload))
+	}
+	fmt.Println(errors.Join(err, err2), len(basket.Raised()))
+	// Output:
+	// baskets c-1 basket.filled {"items":2}
+	// <nil> 0
+}
+
+// Customer is a plain model that knows of no events.
+type Customer struct {
+	ID   string `gorm:"primaryKey"`
+	Name string
+}
+
+// Each row that a statement changes makes a message, with its real key, also where GORM's hooks see nothing.
+func ExampleCapture() {
+	ctx := context.Background()
+	db := openExample(ctx)
+	store, err := gormstore.Open(db, gormstore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	if err := db.AutoMigrate(&Customer{}); err != nil {
+		panic(err)
+	}
+	renamed := func(_ context.Context, c *Customer) (*outbox.Message, error) {
+		return &outbox.Message{Topic: "customers", Key: c.ID, Type: "customer.renamed", Payload: []byte(c.Name)}, nil
+	}
+	if err := gormstore.Capture(store, gormstore.CaptureConfig[Customer]{Updated: renamed}); err != nil {
+		panic(err)
+	}
+
+	db.Create([]Customer{{ID: "c-1", Name: "Ada"}, {ID: "c-2", Name: "Bob"}, {ID: "c-3", Name: "Ada"}})
+	err = db.Model(&Customer{}).Where("name = ?", "Ada").Update("name", "Ada L.").Error
+	messages, err2 := outboxtest.Enqueued(ctx, store)
+	for _, m := range messages {
+		fmt.Println(m.Type, m.Key, string(m.Payload))
+	}
+	fmt.Println(errors.Join(err, err2))
+	// Unordered output:
+	// customer.renamed c-1 Ada L.
+	// customer.renamed c-3 Ada L.
+	// <nil>
 }

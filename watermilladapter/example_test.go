@@ -3,6 +3,7 @@ package watermilladapter_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/IBM/sarama"
@@ -10,6 +11,7 @@ import (
 	watermillkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/components/cqrs"
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/glebarez/sqlite"
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
@@ -20,6 +22,8 @@ import (
 type Order struct{ ID, Customer string }
 
 type OrderPlaced struct{ OrderID, Customer string }
+
+type Shipment struct{ OrderID string }
 
 // An EventBus whose events are published if, and only if, the order is stored.
 func ExampleNewPublisher() {
@@ -99,4 +103,43 @@ func ExampleSubscriber() {
 		return router.Run(ctx)
 	}
 	_ = run
+}
+
+// A consumer that gets a message twice and ships once: what the handler writes commits together with the note that the
+// message was handled.
+func ExampleInbox() {
+	ctx := context.Background()
+	db, err := gorm.Open(sqlite.Open(":memory:?_pragma=busy_timeout(1000)"))
+	if err != nil {
+		panic(err)
+	}
+	pool, err := db.DB()
+	if err != nil {
+		panic(err)
+	}
+	pool.SetMaxOpenConns(1) // the database lives in its one connection
+	if err := errors.Join(db.AutoMigrate(&Shipment{}), gormstore.Migrate(ctx, db, gormstore.MigrateConfig{})); err != nil {
+		panic(err)
+	}
+	store, err := gormstore.Open(db, gormstore.Config{})
+	if err != nil {
+		panic(err)
+	}
+
+	// A router gets it by AddMiddleware, behind what retries.
+	once := watermilladapter.Inbox(store, watermilladapter.InboxConfig{
+		Handler: func(*message.Message) string { return "shipping" },
+	})
+	ship := once(func(m *message.Message) ([]*message.Message, error) {
+		tx, _ := store.FromContext(m.Context()) // the transaction of the inbox
+		return nil, tx.Create(&Shipment{OrderID: string(m.Payload)}).Error
+	})
+	for range 2 {
+		_, err := ship(message.NewMessage("0190b5a7-8c5e-7d1e-9d62-4d1b6f5f2a10", []byte("o-1")))
+		var shipments int64
+		fmt.Println(errors.Join(err, db.Model(&Shipment{}).Count(&shipments).Error), shipments)
+	}
+	// Output:
+	// <nil> 1
+	// <nil> 1
 }

@@ -83,13 +83,16 @@ func (r *reference) read(t *testing.T, topic string, n int) []publishertest.Rece
 
 func TestReference(t *testing.T) {
 	t.Parallel()
-	publishertest.Run(t, func(*testing.T) publishertest.Subject {
-		r := &reference{log: make(map[string][]publishertest.Received)}
-		return publishertest.Subject{
-			Publisher: r, Topic: r.topic, Missing: "missing", Read: r.read,
-			Poison: func(topic string) *outbox.Message {
-				return &outbox.Message{ID: uuid.New(), Topic: topic, Type: "Poison", Payload: make([]byte, 1025)}
-			},
-		}
-	})
+	publishertest.Run(t, subject)
+}
+
+// subject is the reference with all that the kit asks for.
+func subject(*testing.T) publishertest.Subject {
+	r := &reference{log: make(map[string][]publishertest.Received)}
+	return publishertest.Subject{
+		Publisher: r, Topic: r.topic, Missing: "missing", Read: r.read,
+		Poison: func(topic string) *outbox.Message {
+			return &outbox.Message{ID: uuid.New(), Topic: topic, Type: "Poison", Payload: make([]byte, 1025)}
+		},
+	}
 }
