@@ -61,7 +61,7 @@ func Engine() []Mutant {
 		{"a settle that failed is a delivery", "outbox/snapshot.go", "case o.Verdict == Delivered && stored:", "case o.Verdict == Delivered:", relayTest + "TestRelay_uncertain/a_settle_that_a_stop"},
 		{"a repeated settle is a lost claim", "outbox/snapshot.go", "isClaimLost(e.Err) && e.Tries == 1", "isClaimLost(e.Err)", relayTest + "TestRelay_uncertain/a_settle_whose_answer"},
 		{"a settle that fails does not show", "outbox/worker.go", "s.StoreDown = true", "_ = s", relayTest + "TestRelay_uncertain/a_settle_that_a_stop"},
-		{"rounds that fail do not show", "outbox/tenure.go", "t.gauge.acquired(0, err)", "", relayTest + "TestRelay_Snapshot/rounds_that_fail"},
+		{"rounds that fail do not show", "outbox/tenure.go", "t.gauge.acquired(nil, err)", "", relayTest + "TestRelay_Snapshot/rounds_that_fail"},
 		{"exhaustion is ignored", "outbox/outcome.go", "if c.Failures+1 >= p.MaxAttempts {", "if false {", relayTest + "TestRelay/parks_a_message_for_good_after_its_last_attempt"},
 	}
 }
