@@ -38,12 +38,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
 	var finding findingError
+	var logged loggedError
 	var wrong usageError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &finding):
 		return exitFinding // what was found is printed already
+	case errors.As(err, &logged):
+		return exitFailed
 	case errors.As(err, &wrong):
 		fmt.Fprintf(errs, "postroom: %v\nSee 'postroom help'.\n", err)
 		return exitUsage
@@ -54,6 +57,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 
 // findingError ends a command that did its work and found something.
 type findingError struct{ error }
+
+// loggedError ends a command that has logged why.
+type loggedError struct{ error }
 
 // usageError is a fault in how the command was called.
 type usageError struct{ error }
@@ -66,6 +72,7 @@ func newRoot(getenv func(string) string) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	_ = newTarget(root, getenv)
+	t := newTarget(root, getenv)
+	root.AddCommand(newRelayCommand(t))
 	return root
 }

@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"gorm.io/driver/mysql"
-	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 
+	"github.com/postroom/postroom/cmd/postroom/internal/database"
 	"github.com/postroom/postroom/gormstore"
 )
 
@@ -29,7 +25,7 @@ func newTarget(root *cobra.Command, getenv func(string) string) *target {
 	t := &target{getenv: getenv}
 	flags := root.PersistentFlags()
 	flags.StringVar(&t.databaseURL, "database", "",
-		"postgres://… URL or mysql DSN of the database (default: DATABASE_URL of the environment)")
+		"postgres://… or mariadb://… address of the database (default: DATABASE_URL of the environment)")
 	flags.StringVar(&t.schema, "schema", "", "schema of the outbox tables (default: the connection's)")
 	flags.StringVar(&t.name, "name", "outbox", "prefix of the outbox tables")
 	flags.BoolVar(&t.json, "json", false, "print JSON")
@@ -55,25 +51,14 @@ func (t *target) connect(ctx context.Context) (db *gorm.DB, end func(), err erro
 	if url == "" {
 		return nil, nil, usageError{errors.New("no database: give --database or set DATABASE_URL")}
 	}
-	db, err = gorm.Open(dialector(url), &gorm.Config{Logger: logger.Discard})
+	db, err = database.Open(url, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("connect to the database: %w", err)
+		return nil, nil, usageError{err}
 	}
-	pool, err := db.DB()
-	if err != nil {
+	end = func() { _ = database.Close(db) }
+	if err := database.Ping(ctx, db); err != nil {
+		end()
 		return nil, nil, err
 	}
-	end = func() { _ = pool.Close() }
-	if err := pool.PingContext(ctx); err != nil {
-		end()
-		return nil, nil, fmt.Errorf("connect to the database: %w", err)
-	}
 	return db, end, nil
-}
-
-func dialector(url string) gorm.Dialector {
-	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
-		return postgres.Open(url)
-	}
-	return mysql.Open(url)
 }

@@ -1,0 +1,28 @@
+package relayconf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/postroom/postroom/cmd/postroom/internal/database"
+)
+
+// Open returns handles of the database and of its control pool. It does no I/O: its errors are about the
+// configuration.
+func (d Database) Open() (db, control *gorm.DB, err error) {
+	if d.URL == "" {
+		return nil, nil, errors.New("database.url is missing")
+	}
+	if db, err = database.Open(d.URL.withPassword(d.Password), d.MaxConnections); err != nil {
+		return nil, nil, fmt.Errorf("database.url: %w", err)
+	}
+	c := d.Control
+	address := cmp.Or(c.URL, d.URL).withPassword(cmp.Or(c.Password, d.Password))
+	if control, err = database.Open(address, c.MaxConnections); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("database.control.url: %w", err), database.Close(db))
+	}
+	return db, control, nil
+}

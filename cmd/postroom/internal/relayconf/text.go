@@ -1,0 +1,104 @@
+package relayconf
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+const redacted = "redacted"
+
+// Secret is text that is never shown.
+type Secret string
+
+// MarshalText hides the secret.
+func (s Secret) MarshalText() ([]byte, error) {
+	if s == "" {
+		return nil, nil
+	}
+	return []byte(redacted), nil
+}
+
+// String hides the secret.
+func (s Secret) String() string { return redacted }
+
+// URL is an address that may hold a password, which is never shown.
+type URL string
+
+// MarshalText shows the address without its password and without its parameters, which may be one.
+func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+func (u URL) String() string {
+	if u == "" {
+		return ""
+	}
+	parsed, err := url.Parse(string(u))
+	if err != nil || parsed.Host == "" {
+		return redacted // a driver's own form
+	}
+	if _, secret := parsed.User.Password(); secret {
+		parsed.User = url.UserPassword(parsed.User.Username(), redacted)
+	}
+	values := parsed.Query()
+	for name := range values {
+		if name = strings.ToLower(name); strings.Contains(name, "password") || strings.Contains(name, "passfile") {
+			values.Set(name, redacted)
+		}
+	}
+	parsed.RawQuery = values.Encode()
+	return parsed.String()
+}
+
+// withPassword returns the address with password in place of its own.
+func (u URL) withPassword(password Secret) string {
+	parsed, err := url.Parse(string(u))
+	if password == "" || err != nil {
+		return string(u)
+	}
+	parsed.User = url.UserPassword(parsed.User.Username(), string(password))
+	return parsed.String()
+}
+
+// Bytes is a number of bytes, written as a number or with a unit such as KiB and MiB.
+type Bytes int
+
+// UnmarshalText reads a number with an optional unit.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	n, err := humanize.ParseBytes(string(text))
+	if err != nil || n > 1<<40 {
+		return errors.New("this is no number of bytes: write 1000000 or 8MiB")
+	}
+	*b = Bytes(n) //nolint:gosec // bounded above
+	return nil
+}
+
+// MarshalText writes the largest unit that is exact.
+func (b Bytes) MarshalText() ([]byte, error) {
+	for _, u := range []struct {
+		size Bytes
+		name string
+	}{{1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if b > 0 && b%u.size == 0 {
+			return fmt.Appendf(nil, "%d%s", b/u.size, u.name), nil
+		}
+	}
+	return strconv.AppendInt(nil, int64(b), 10), nil
+}
+
+// List is names, written as a YAML list or as one text with commas.
+type List []string
+
+// UnmarshalText splits text at its commas.
+func (l *List) UnmarshalText(text []byte) error {
+	*l = nil
+	for entry := range strings.SplitSeq(string(text), ",") {
+		if entry = strings.TrimSpace(entry); entry != "" {
+			*l = append(*l, entry)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/outbox"
+)
+
+// startRelay starts a relay from d to a transport with these settings, and with more lines of configuration.
+func startRelay(d *testDatabase, transport string, more ...string) *process {
+	d.Helper()
+	text := fmt.Sprintf("database: {url: '${RELAY_DATABASE}'}\ntransports:\n  events:\n    %s\n%s\n",
+		transport, strings.Join(more, "\n"))
+	return start(d, []string{"RELAY_DATABASE=" + d.url}, "relay", "--config", writeFile(d, text))
+}
+
+func writeFile(tb testing.TB, text string) string {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "relay.yaml")
+	must(tb, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+const relayStarts = "outbox: relay starts"
+
+// orders are n messages of ten keys.
+func orders(topic string, n int) []*outbox.Message {
+	messages := make([]*outbox.Message, n)
+	for i := range messages {
+		key := fmt.Sprint("order-", i%10)
+		messages[i] = message(topic, key)
+		messages[i].Headers = []outbox.Header{{Name: keyHeader, Value: key}}
+	}
+	return messages
+}
+
+func TestRelay(t *testing.T) {
+	t.Parallel()
+	for name, open := range testBrokers {
+		t.Run("to_"+name+"_ends_with_0_when_told_to_under_load_and_the_next_one_goes_on_without_loss_or_duplicate",
+			func(t *testing.T) {
+				t.Parallel()
+				d, b := newPostgreSQL(t).migrate(), open(t)
+				var enqueued []*outbox.Message
+				var stop atomic.Bool
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for !stop.Load() {
+						batch := orders(b.topic, 50)
+						d.enqueue(batch...)
+						enqueued = append(enqueued, batch...)
+					}
+				}()
+				for range 3 {
+					before := b.arrived.count()
+					p := startRelay(d, b.settings)
+					eventually(t, "messages to arrive", func() bool { return b.arrived.count() > before+200 })
+					p.signal(syscall.SIGTERM)
+					p.wantCode(0, "outbox: relay stopped")
+				}
+				stop.Store(true)
+				<-done
+				p := startRelay(d, b.settings)
+				eventually(t, "all messages to be settled", func() bool { return d.stored() == 0 })
+				p.signal(syscall.SIGTERM)
+				p.wantCode(0, "outbox: relay stopped")
+				eventually(t, "all messages to arrive", func() bool { return b.arrived.count() >= len(enqueued) })
+				b.arrived.want(t, enqueued)
+			})
+	}
+	t.Run("from_MariaDB_delivers", func(t *testing.T) {
+		t.Parallel()
+		d, b := newMariaDB(t).migrate(), onKafka(t)
+		enqueued := orders(b.topic, 100)
+		d.enqueue(enqueued...)
+		p := startRelay(d, b.settings)
+		eventually(t, "all messages to arrive", func() bool { return b.arrived.count() >= len(enqueued) })
+		p.signal(syscall.SIGTERM)
+		p.wantCode(0, "outbox: relay stopped")
+		b.arrived.want(t, enqueued)
+	})
+	t.Run("serves_several_transports_by_name", func(t *testing.T) {
+		t.Parallel()
+		d, k, r := newPostgreSQL(t).migrate(), onKafka(t), onRabbitMQ(t)
+		mail := orders(r.topic, 20)
+		for _, m := range mail {
+			m.Transport = "mail"
+		}
+		events := orders(k.topic, 20)
+		d.enqueue(append(mail, events...)...)
+		startRelay(d, k.settings, "  mail:", "    "+r.settings, "default_transport: events")
+		eventually(t, "all messages to be settled", func() bool { return d.stored() == 0 })
+		eventually(t, "all messages to arrive", func() bool { return k.arrived.count()+r.arrived.count() >= 40 })
+		k.arrived.want(t, events)
+		r.arrived.want(t, mail)
+	})
+	t.Run("ends_with_1_at_an_exhausted_message_whose_policy_is_stop_and_says_so_in_its_log", func(t *testing.T) {
+		t.Parallel()
+		d, b := newPostgreSQL(t).migrate(), onKafka(t)
+		large := message(b.topic, "k")
+		large.Payload = make([]byte, 4096)
+		d.enqueue(large)
+		p := startRelay(d, strings.Replace(b.settings, "{", "{max_message_bytes: 2KiB, ", 1),
+			"relay: {topics: {"+b.topic+": {on_exhausted: stop}}}")
+		p.wantCode(1, `"msg":"outbox: relay process ended"`)
+		p.wantCode(1, "its policy is Stop")
+		if d.stored() != 1 {
+			t.Error("the message is gone")
+		}
+	})
+	t.Run("is_killed_by_a_second_signal", func(t *testing.T) {
+		t.Parallel()
+		d := newPostgreSQL(t).migrate()
+		d.enqueue(message("orders", "k"))
+		p := startRelay(d, "kafka: {brokers: ["+silence(t)+"], request_timeout: 1s}", "relay: {stop_timeout: 5m}")
+		p.await("outbox: broker does not answer")
+		p.await(relayStarts)
+		p.signal(syscall.SIGTERM)
+		p.await("outbox: relay stops when")
+		eventually(t, "the end", func() bool {
+			p.signal(syscall.SIGTERM)
+			select {
+			case <-p.ended:
+				return true
+			default:
+				return false
+			}
+		})
+		if got := p.code(); got != -1 {
+			t.Errorf("exit code %d, want the end by a signal", got)
+		}
+	})
+}
+
+// silence is the address of a server that takes connections and never says a word.
+func silence(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
+
+func TestRelay_start(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		text string
+		want string
+	}{
+		{"a_key_that_there_is_not", "relay: {bacth: 5}", "there is no key relay.bacth: is it relay.batch?"},
+		{"a_value_out_of_bounds", "relay: {batch: 20000}", "Batch is 20000, the bound is 10000"},
+		{"a_table_prefix_that_is_none", "database: {url: 'postgres://h/d', name: 'a b'}", `Name "a b"`},
+		{"no_transport", "database: {url: 'postgres://h/d'}\ntransports: {}", "transports is empty"},
+		{"a_transport_without_brokers", "transports: {events: {kafka: {}}}", "transports.events"},
+		{"no_database", "database: {}", "database.url is missing"},
+	} {
+		t.Run("ends_with_2_for_"+tt.name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(tt.text, "transports:") {
+				tt.text += "\ntransports: {events: {kafka: {brokers: ['127.0.0.1:1']}}}"
+			}
+			if !strings.Contains(tt.text, "database:") {
+				tt.text += "\ndatabase: {url: 'postgres://127.0.0.1:1/d'}"
+			}
+			start(t, []string{"DATABASE_URL="}, "relay", "--config", writeFile(t, tt.text)).wantCode(2, tt.want)
+		})
+	}
+	t.Run("ends_with_2_for_a_file_that_is_not_there", func(t *testing.T) {
+		t.Parallel()
+		start(t, nil, "relay", "--config", "missing.yaml").wantCode(2, "missing.yaml: no such file")
+	})
+	t.Run("ends_with_1_for_missing_tables_and_names_what_makes_them", func(t *testing.T) {
+		t.Parallel()
+		p := startRelay(newPostgreSQL(t), "kafka: {brokers: ['127.0.0.1:1']}")
+		p.wantCode(1, "postroom migrate")
+	})
+	t.Run("ends_with_1_for_a_database_that_is_away", func(t *testing.T) {
+		t.Parallel()
+		d := &testDatabase{TB: t, url: "postgres://nobody:secret@127.0.0.1:1/none"}
+		p := startRelay(d, "kafka: {brokers: ['127.0.0.1:1']}")
+		p.wantCode(1, "connect to the database")
+		if strings.Contains(p.errs.String(), "secret") {
+			t.Error("the log shows the password")
+		}
+	})
+	for name, open := range testBrokers {
+		t.Run("ends_with_1_for_a_missing_topic_on_"+name, func(t *testing.T) {
+			t.Parallel()
+			topic := testservices.Name("missing")
+			p := startRelay(newPostgreSQL(t).migrate(), open(t).settings, "    topics: ["+topic+"]")
+			p.wantCode(1, topic)
+		})
+	}
+	t.Run("prints_the_configuration_without_its_secrets", func(t *testing.T) {
+		t.Parallel()
+		p := start(t, []string{"POSTROOM__DATABASE__PASSWORD=secret", "POSTROOM__RELAY__WORKERS=7"},
+			"relay", "--print-config", "--database", "postgres://u:secret@h/d")
+		p.wantCode(0, "")
+		if text := p.out.String(); strings.Contains(text, "secret") || !strings.Contains(text, "workers: 7") {
+			t.Errorf("printed %s", text)
+		}
+	})
+}
