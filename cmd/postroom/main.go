@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/postroom/postroom/gormstore"
 )
 
 // The exit codes. They are an interface: scripts rely on them.
@@ -52,6 +54,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 		return exitUsage
 	}
 	fmt.Fprintf(errs, "postroom: %v\n", err)
+	if errors.Is(err, gormstore.ErrSchema) {
+		fmt.Fprintln(errs, "See 'postroom schema check', and 'postroom migrate' for tables that are missing or old.")
+	}
 	return exitFailed
 }
 
@@ -64,15 +69,49 @@ type loggedError struct{ error }
 // usageError is a fault in how the command was called.
 type usageError struct{ error }
 
+// commands is what the program can do; each has a file of its own.
+var commands = []func(*target) *cobra.Command{
+	newOwners,
+	newRelayCommand,
+}
+
 func newRoot(getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "postroom",
-		Short:         "Operate a transactional outbox",
+		Use:   "postroom",
+		Short: "Operate a transactional outbox on PostgreSQL, MariaDB or MySQL",
+		Long: `Operate a transactional outbox on PostgreSQL, MariaDB or MySQL.
+
+An outbox on SQLite lives inside its application, which operates it through package gormstore.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	t := newTarget(root, getenv)
-	root.AddCommand(newRelayCommand(t))
+	for _, command := range commands {
+		root.AddCommand(command(t))
+	}
+	strict(root)
 	return root
+}
+
+// strict makes arguments that a command does not take, and a command that is not there, usage errors.
+func strict(c *cobra.Command) {
+	check := c.Args
+	if check == nil {
+		check = cobra.NoArgs
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+	if !c.Runnable() {
+		c.RunE = func(c *cobra.Command, _ []string) error {
+			return usageError{fmt.Errorf("say which command of %q", c.CommandPath())}
+		}
+	}
+	for _, sub := range c.Commands() {
+		strict(sub)
+	}
 }

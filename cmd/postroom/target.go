@@ -46,6 +46,16 @@ func (t *target) open(ctx context.Context) (store *gormstore.Store, db *gorm.DB,
 	return store, db, end, nil
 }
 
+// with opens the outbox for do.
+func (t *target) with(c *cobra.Command, do func(ctx context.Context, store *gormstore.Store) error) error {
+	store, _, end, err := t.open(c.Context())
+	if err != nil {
+		return err
+	}
+	defer end()
+	return do(c.Context(), store)
+}
+
 func (t *target) connect(ctx context.Context) (db *gorm.DB, end func(), err error) {
 	url := cmp.Or(t.databaseURL, t.getenv("DATABASE_URL"))
 	if url == "" {
