@@ -17,7 +17,8 @@ import (
 // messages that would be lost in silence: an alternate exchange takes what no queue is bound for, a queue drops its
 // oldest messages when it is full, a queue does not survive its broker. AMQP does not show that, so without
 // [Config.Management] there is one warning, which says so. Messages that follow a binding added later, or that a dead
-// letter exchange moves on, are not looked at. It takes at most DialTimeout for each exchange and URL, and 30 s.
+// letter exchange moves on, are not looked at. Without exchanges it only connects. It takes at most DialTimeout for
+// each exchange and URL, and once more, and 30 s.
 func (p *Publisher) Check(ctx context.Context, exchanges ...string) (warnings []string, err error) {
 	if !p.begin() {
 		return nil, outbox.Unavailable(errClosed)
@@ -26,6 +27,9 @@ func (p *Publisher) Check(ctx context.Context, exchanges ...string) (warnings []
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.closing, func() { cancel(errClosed) })()
+	if err := p.reach(ctx); err != nil {
+		return nil, fmt.Errorf("check exchanges: %w", err)
+	}
 	var missing []error
 	var there []string
 	for _, name := range exchanges {
@@ -41,6 +45,16 @@ func (p *Publisher) Check(ctx context.Context, exchanges ...string) (warnings []
 	}
 	warnings, err = p.inspect(ctx, there)
 	return warnings, errors.Join(append(missing, err)...)
+}
+
+// reach connects, so that a broker that is away shows even where there is no exchange to ask it for.
+func (p *Publisher) reach(ctx context.Context) error {
+	l, err := p.borrow(ctx)
+	if err != nil {
+		return outbox.Unavailable(err)
+	}
+	p.giveBack(l)
+	return nil
 }
 
 func (p *Publisher) inspect(ctx context.Context, exchanges []string) (warnings []string, err error) {

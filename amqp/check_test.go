@@ -53,6 +53,20 @@ func TestCheck(t *testing.T) {
 		wantWithin(t, "a check without an answer", time.Since(begin), 3*time.Second)
 	})
 
+	t.Run("tells_of_a_broker_that_is_away_without_exchanges_too", func(t *testing.T) {
+		t.Parallel()
+		p := open(t, amqp.Config{})
+		if _, err := p.Check(within(t, time.Minute)); err != nil {
+			t.Errorf("error = %v, want none", err)
+		}
+		frozen := newProxy(t)
+		frozen.freeze()
+		p = open(t, amqp.Config{URLs: []string{frozen.url}, DialTimeout: 300 * time.Millisecond})
+		if _, err := p.Check(within(t, time.Minute)); outbox.ClassOf(err) != outbox.ClassUnavailable {
+			t.Errorf("error = %v, want that it is unavailable", err)
+		}
+	})
+
 	t.Run("refuses_after_Close", func(t *testing.T) {
 		t.Parallel()
 		proxy := newProxy(t)

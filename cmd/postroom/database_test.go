@@ -39,8 +39,8 @@ func newDatabase(tb testing.TB, server, create, drop string) *testDatabase {
 	tb.Helper()
 	name := testservices.Name("postroom")
 	admin := openDatabase(tb, server)
-	exec1(tb, admin, fmt.Sprintf(create, name))
-	tb.Cleanup(func() { exec1(tb, admin, fmt.Sprintf(drop, name)) })
+	execute(tb, admin, fmt.Sprintf(create, name))
+	tb.Cleanup(func() { execute(tb, admin, fmt.Sprintf(drop, name)) })
 	u, err := url.Parse(server)
 	if err != nil {
 		tb.Fatal("the address of the server is no URL")
@@ -63,7 +63,7 @@ func openDatabase(tb testing.TB, address string) *gorm.DB {
 	return db
 }
 
-func exec1(tb testing.TB, db *gorm.DB, statement string, args ...any) {
+func execute(tb testing.TB, db *gorm.DB, statement string, args ...any) {
 	tb.Helper()
 	if err := db.WithContext(context.WithoutCancel(tb.Context())).Exec(statement, args...).Error; err != nil {
 		tb.Fatalf("%s: %v", statement, err)
@@ -88,10 +88,10 @@ func (d *testDatabase) enqueue(messages ...*outbox.Message) {
 	}
 }
 
-// stored counts the messages that are not delivered.
-func (d *testDatabase) stored() (n int) {
+// count counts the rows of one of the outbox's tables.
+func (d *testDatabase) count(table string) (n int) {
 	d.Helper()
-	if err := d.db.Raw("SELECT count(*) FROM outbox_messages").Scan(&n).Error; err != nil {
+	if err := d.db.Raw("SELECT count(*) FROM outbox_" + table).Scan(&n).Error; err != nil {
 		d.Fatal(err)
 	}
 	return n

@@ -20,6 +20,7 @@ type relayProcess struct {
 	log         *slog.Logger
 	brokers     []relayconf.Broker
 	db, control *gorm.DB
+	store       *gormstore.Store
 	relay       *outbox.Relay
 }
 
@@ -40,31 +41,35 @@ func newRelayProcess(c relayconf.Config, log *slog.Logger) (_ *relayProcess, err
 	if p.db, p.control, err = c.Database.Open(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	if p.relay, err = p.newRelay(); err != nil {
+	if err := p.prepare(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return p, nil
 }
 
-func (p *relayProcess) newRelay() (*outbox.Relay, error) {
+// prepare makes the store and the relay.
+func (p *relayProcess) prepare() error {
 	config := p.config.StoreConfig(p.log)
 	var err error
 	if config.Control, err = p.control.DB(); err != nil {
-		return nil, err
+		return err
 	}
-	store, err := gormstore.Open(p.db, config)
-	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
+	if p.store, err = gormstore.Open(p.db, config); err != nil {
+		return fmt.Errorf("database: %w", err)
 	}
-	relay, err := outbox.NewRelay(store, relayconf.Mux(p.brokers), p.config.RelayConfig(p.log))
-	if err != nil {
-		return nil, fmt.Errorf("relay: %w", err)
+	if p.relay, err = outbox.NewRelay(p.store, relayconf.Mux(p.brokers), p.config.RelayConfig(p.log)); err != nil {
+		return fmt.Errorf("relay: %w", err)
 	}
-	return relay, nil
+	return nil
 }
 
 // run looks at what the relay needs, and relays until ctx ends.
-func (p *relayProcess) run(ctx context.Context) error {
+func (p *relayProcess) run(ctx context.Context) (err error) {
+	endHTTP, err := p.serveHTTP(ctx)
+	if err != nil {
+		return err
+	}
+	defer endHTTP()
 	if err := p.start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // told to end before it had begun

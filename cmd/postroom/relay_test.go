@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -28,8 +30,6 @@ func writeFile(tb testing.TB, text string) string {
 	must(tb, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
-
-const relayStarts = "outbox: relay starts"
 
 // orders are n messages of ten keys.
 func orders(topic string, n int) []*outbox.Message {
@@ -70,7 +70,7 @@ func TestRelay(t *testing.T) {
 				stop.Store(true)
 				<-done
 				p := startRelay(d, b.settings)
-				eventually(t, "all messages to be settled", func() bool { return d.stored() == 0 })
+				eventually(t, "all messages to be settled", func() bool { return d.count("messages") == 0 })
 				p.signal(syscall.SIGTERM)
 				p.wantCode(0, "outbox: relay stopped")
 				eventually(t, "all messages to arrive", func() bool { return b.arrived.count() >= len(enqueued) })
@@ -98,7 +98,7 @@ func TestRelay(t *testing.T) {
 		events := orders(k.topic, 20)
 		d.enqueue(append(mail, events...)...)
 		startRelay(d, k.settings, "  mail:", "    "+r.settings, "default_transport: events")
-		eventually(t, "all messages to be settled", func() bool { return d.stored() == 0 })
+		eventually(t, "all messages to be settled", func() bool { return d.count("messages") == 0 })
 		eventually(t, "all messages to arrive", func() bool { return k.arrived.count()+r.arrived.count() >= 40 })
 		k.arrived.want(t, events)
 		r.arrived.want(t, mail)
@@ -113,8 +113,23 @@ func TestRelay(t *testing.T) {
 			"relay: {topics: {"+b.topic+": {on_exhausted: stop}}}")
 		p.wantCode(1, `"msg":"outbox: relay process ended"`)
 		p.wantCode(1, "its policy is Stop")
-		if d.stored() != 1 {
+		if d.count("messages") != 1 {
 			t.Error("the message is gone")
+		}
+	})
+	t.Run("tells_whether_it_is_live_and_ready", func(t *testing.T) {
+		t.Parallel()
+		d, b := newPostgreSQL(t).migrate(), onKafka(t)
+		p := startRelay(d, b.settings, "http: {address: '127.0.0.1:0'}")
+		eventually(t, "readiness", func() bool { return p.probe("readyz") == http.StatusOK })
+		large := message(b.topic, "k")
+		large.Payload = make([]byte, 2<<20)
+		d.enqueue(large)
+		eventually(t, "a parked message to end readiness", func() bool {
+			return p.probe("readyz") == http.StatusServiceUnavailable
+		})
+		if got := p.probe("livez"); got != http.StatusOK {
+			t.Errorf("livez answers %d, want 200", got)
 		}
 	})
 	t.Run("is_killed_by_a_second_signal", func(t *testing.T) {
@@ -123,7 +138,7 @@ func TestRelay(t *testing.T) {
 		d.enqueue(message("orders", "k"))
 		p := startRelay(d, "kafka: {brokers: ["+silence(t)+"], request_timeout: 1s}", "relay: {stop_timeout: 5m}")
 		p.await("outbox: broker does not answer")
-		p.await(relayStarts)
+		eventually(t, "a claim", func() bool { return d.count("claims") == 1 })
 		p.signal(syscall.SIGTERM)
 		p.await("outbox: relay stops when")
 		eventually(t, "the end", func() bool {
@@ -139,6 +154,19 @@ func TestRelay(t *testing.T) {
 			t.Errorf("exit code %d, want the end by a signal", got)
 		}
 	})
+}
+
+// probe asks the relay's HTTP server, and returns the status of its answer.
+func (p *process) probe(path string) int {
+	p.Helper()
+	p.await("outbox: health and metrics are served")
+	at := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(p.errs.String())
+	request, err := http.NewRequestWithContext(p.Context(), http.MethodGet, "http://"+at[1]+"/"+path, nil)
+	must(p, err)
+	answer, err := http.DefaultClient.Do(request)
+	must(p, err)
+	must(p, answer.Body.Close())
+	return answer.StatusCode
 }
 
 // silence is the address of a server that takes connections and never says a word.

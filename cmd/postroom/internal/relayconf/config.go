@@ -15,6 +15,7 @@ type Config struct {
 	Archive Archive `yaml:"archive"`
 	Log     Log     `yaml:"log"`
 	HTTP    HTTP    `yaml:"http"`
+	Health  Health  `yaml:"health"`
 }
 
 // Database is where the outbox is.
@@ -151,4 +152,12 @@ type Log struct {
 type HTTP struct {
 	// Address is host:port; empty serves nothing.
 	Address string `yaml:"address"`
+}
+
+// Health is health.Config: what is still well.
+type Health struct {
+	MaxAge     time.Duration `yaml:"max_age" default:"5m"`
+	MaxBacklog int           `yaml:"max_backlog" default:"0"`
+	MaxParked  int           `yaml:"max_parked" default:"0"`
+	StuckAfter time.Duration `yaml:"stuck_after" default:"2m"`
 }

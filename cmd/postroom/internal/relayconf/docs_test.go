@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/gormstore"
 	"github.com/postroom/postroom/kafka"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/telemetry/health"
 )
 
 const root = "../../../.."
@@ -74,6 +75,9 @@ var settings = []struct {
 	{amqp.Config{}, "transports.*.amqp", map[string]string{"Logger": "log"}},
 	{cloudevents.Config{}, "transports.*.kafka.cloudevents", map[string]string{"Subject": "code"}},
 	{cloudevents.Config{}, "transports.*.amqp.cloudevents", map[string]string{"Subject": "code"}},
+	{health.Config{}, "health", map[string]string{
+		"Store": "the outbox", "Every": "probes may come often", "Timeout": "and bound themselves", "Logger": "log",
+	}},
 	{gormstore.Config{}, "database", map[string]string{
 		"StrictKeys": "of writers", "MaxPayload": "of writers", "Headers": "of writers", "Registry": "of writers",
 		"ReplayWindow": "of consumers", "InboxRetention": "of consumers", "Archive": "archive.retention", "Logger": "log",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/postroom/postroom/gormstore"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/telemetry/health"
 )
 
 var modes = map[string]outbox.Mode{"ordered": outbox.Ordered, "pipelined": outbox.Pipelined}
@@ -42,6 +43,15 @@ func (p Policy) policy() outbox.Policy {
 func (c Config) StoreConfig(log *slog.Logger) gormstore.Config {
 	return gormstore.Config{
 		Name: c.Database.Name, Schema: c.Database.Schema, Archive: c.Archive.Retention, Logger: log,
+	}
+}
+
+// HealthConfig is what the probes get.
+func (c Config) HealthConfig(store outbox.Backlogger, log *slog.Logger) health.Config {
+	h := c.Health
+	return health.Config{
+		Store: store, MaxAge: h.MaxAge, MaxBacklog: h.MaxBacklog, MaxParked: h.MaxParked, StuckAfter: h.StuckAfter,
+		Logger: log,
 	}
 }
 
