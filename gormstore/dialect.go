@@ -84,6 +84,7 @@ type steward interface {
 type inspector interface {
 	find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Record, error)
 	backlog(ctx context.Context, pool *sql.DB, perLane int) (outbox.Backlog, error)
+	archiveSQL(text string) string
 	lockLanesOf(ctx context.Context, q querier, ids []uuid.UUID) ([]int, error)
 	act(ctx context.Context, q querier, o order) (acted, error) // in the lanes that are locked
 	nudge(ctx context.Context, q querier, lanes []int) error

@@ -73,6 +73,7 @@ type usageError struct{ error }
 var commands = []func(*target) *cobra.Command{
 	newOwners,
 	newRelayCommand,
+	newVerify,
 }
 
 func newRoot(getenv func(string) string) *cobra.Command {
