@@ -15,16 +15,13 @@ var update = flag.Bool("update", false, "write the code in README.md and docs an
 
 // Pages that show code of examples; those without a region have nothing to keep true.
 func TestPages(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	shown := make(map[string]int)
-	for _, file := range append(pages, filepath.Join(root, "README.md")) {
-		name := filepath.Base(file)
-		t.Run(name, func(t *testing.T) { shown[name] = checkRegions(t, file) })
+	for name := range readMarkdown(t) {
+		t.Run(name, func(t *testing.T) {
+			shown[name] = checkRegions(t, filepath.Join(root, filepath.FromSlash(name)))
+		})
 	}
-	for _, name := range []string{"README.md", "extending.md"} {
+	for _, name := range []string{"README.md", "docs/extending.md"} {
 		if shown[name] == 0 {
 			t.Errorf("%s shows no code of an example: mark a region (see doc.go)", name)
 		}
