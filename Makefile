@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium check lint format tidy build docs api licences scripts services-up services-down bench bench-store bench-publish bench-capture
+.PHONY: help run test soak test-debezium check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-store bench-publish bench-capture
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,9 @@ docs:
 
 api: ## write docs/api anew, what each package exports
 	go test ./internal/docs -run '^TestAPI$$' -update
+
+screenshots: ## take the pictures of docs/images anew, in a Chromium
+	go test ./dashboard -run '^TestScreenshots$$' -count=1 -screenshots
 
 licences: ## write docs/licences.md anew, what the module depends on
 	go test ./internal/docs -run '^TestLicences$$' -update

@@ -95,6 +95,14 @@ func TestImports(t *testing.T) {
 		}
 	})
 
+	t.Run("of_the_dashboard_are_outbox_and_what_outbox_has", func(t *testing.T) {
+		t.Parallel()
+		refuse(t, pkgs, "dashboard", func(dep string) bool {
+			return !pkgs[dep].Standard && dep != "github.com/google/uuid" && !ours(dep, "dashboard", "outbox") ||
+				ours(dep, "outbox/memstore", "outbox/outboxtest")
+		})
+	})
+
 	t.Run("of_middleware_hold_no_database_and_no_broker", func(t *testing.T) {
 		t.Parallel()
 		refuse(t, pkgs, "middleware", func(dep string) bool {

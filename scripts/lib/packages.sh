@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Debian packages: only those that are missing, and no server started by their installation.
 
-# install_packages installs what the named servers and the race detector need.
+# install_packages installs what the named servers, the race detector and the tests in a browser need.
 install_packages() {
   local missing
   mapfile -t missing < <(missing_packages "$@")
@@ -19,6 +19,7 @@ install_packages() {
 missing_packages() {
   local server compiler=${CC:-gcc}
   { command -v "${compiler%% *}" >/dev/null && [ -e /usr/include/stdlib.h ]; } || printf 'gcc\nlibc6-dev\n'
+  browser_is_here || printf 'chromium\nfonts-inter\nfonts-jetbrains-mono\n'
   for server in "$@"; do
     case $server in
       postgres) postgres_bin >/dev/null || echo postgresql ;;
@@ -31,6 +32,15 @@ missing_packages() {
         ;;
     esac
   done | sort -u
+}
+
+# browser_is_here reports whether there is a Chromium where the tests look for it: where CHROMIUM says, or in the path.
+browser_is_here() {
+  local name
+  for name in "${CHROMIUM:-}" headless_shell headless-shell chromium chromium-browser google-chrome; do
+    [ -z "$name" ] || ! command -v "$name" >/dev/null || return 0
+  done
+  return 1
 }
 
 java_is_new_enough() {

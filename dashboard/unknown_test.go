@@ -1,0 +1,75 @@
+package dashboard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/postroom/postroom/outbox"
+)
+
+func TestUnknown(t *testing.T) {
+	t.Parallel()
+
+	t.Run("is_shown_as_such_and_not_as_zero", func(t *testing.T) {
+		t.Parallel()
+		store := newDemo()
+		store.broken = errBroken
+		site := serveDemo(t, store, nil)
+		b := openTab(t, site)
+		text := b.open("/")
+		for _, want := range []string{"The backlog is not known", "Waiting\nnot known", "That is not the same as none."} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the overview lacks %q", want)
+			}
+		}
+		if strings.Contains(text, "All is well") || strings.Contains(text, errBroken.Error()) {
+			t.Errorf("the overview shows\n%s", text)
+		}
+		for _, path := range []string{"/messages", "/failures", "/held", "/relays", "/pauses", "/audit"} {
+			got := look(t, site+path)
+			if got.status != 503 || !strings.Contains(got.body, "The store does not answer") ||
+				strings.Contains(got.body, errBroken.Error()) {
+				t.Errorf("%s: %d", path, got.status)
+			}
+		}
+	})
+
+	t.Run("is_the_rate_without_relays_in_the_process", func(t *testing.T) {
+		t.Parallel()
+		b := openTab(t, serveDemo(t, newDemo(), nil))
+		if text := b.open("/"); !strings.Contains(text, "Delivered by this process\nnot known") {
+			t.Errorf("the overview shows\n%s", text)
+		}
+	})
+
+	t.Run("is_how_many_there_are_beyond_what_was_counted", func(t *testing.T) {
+		t.Parallel()
+		store := newDemo()
+		store.backlog.Capped = true
+		b := openTab(t, serveDemo(t, store, nil))
+		text := b.open("/")
+		for _, want := range []string{"At least 17 messages are parked", "Waiting\nat least 873", "≥ 421", "lower bounds"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the overview lacks %q", want)
+			}
+		}
+	})
+
+	t.Run("is_what_the_store_does_not_tell", func(t *testing.T) {
+		t.Parallel()
+		site := serve(t, newDashboard(t, inspectorOnly{newDemo()}, nil))
+		if text := openTab(t, site).open("/"); !strings.Contains(text, "not known") {
+			t.Errorf("the overview shows\n%s", text)
+		}
+		for path, want := range map[string]int{
+			"/messages": 200, "/held": 200, "/relays": 200, "/failures": 501, "/pauses": 501, "/audit": 501,
+		} {
+			if got := look(t, site+path); got.status != want {
+				t.Errorf("%s: %d, want %d", path, got.status, want)
+			}
+		}
+	})
+}
+
+// inspectorOnly is a store without what is optional.
+type inspectorOnly struct{ outbox.Inspector }
