@@ -28,7 +28,7 @@ const (
 
 // newHandler routes the shop's requests. Those that write run in one transaction each, and are answered after it;
 // with an Idempotency-Key they run once, however often they are sent.
-func newHandler(db *gorm.DB, store *gormstore.Store, bus *cqrs.EventBus) http.Handler {
+func newHandler(db *gorm.DB, store *gormstore.Store, bus *cqrs.EventBus, p pages) http.Handler {
 	o, s := orders{db, store, bus}, shipping{db, store}
 	r := chi.NewRouter()
 	r.Use(recoverer)
@@ -37,6 +37,7 @@ func newHandler(db *gorm.DB, store *gormstore.Store, bus *cqrs.EventBus) http.Ha
 		return &problem{Status: http.StatusMethodNotAllowed, Detail: "the path has no such method"}
 	}))
 	r.Get("/healthz", handle(health(db)))
+	r.Mount(pagesPath, p.handler())
 	r.Group(func(r chi.Router) {
 		r.Use(
 			middleware.Idempotency(store, middleware.IdempotencyConfig{MaxBody: maxBody}),

@@ -40,7 +40,11 @@ func newShopOn(t *testing.T, url string) (string, shipping) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(newHandler(db.DB, store, bus))
+	p, err := newPages(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(newHandler(db.DB, store, bus, p))
 	t.Cleanup(server.Close)
 	return server.URL, shipping{db.DB, store}
 }

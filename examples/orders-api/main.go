@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/postroom/postroom/dashboard"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -47,15 +48,20 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 	defer closing(&err, broker.close)
 
 	var parts []part // stopped from the last to the first
+	var relays []dashboard.Relay
 	if config.relay {
 		relay, err := outbox.NewRelay(store, broker.publisher, outbox.RelayConfig{Workers: db.workers, Lease: config.lease})
 		if err != nil {
 			return err
 		}
-		parts = append(parts, part{"relay", relay.Run})
+		parts, relays = append(parts, part{"relay", relay.Run}), append(relays, relay)
 	}
 	if config.api {
 		router, err := newRouter(shipping{db.DB, store}, broker.subscriber, config)
+		if err != nil {
+			return err
+		}
+		pages, err := newPages(store, relays...)
 		if err != nil {
 			return err
 		}
@@ -65,8 +71,11 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 		}
 		parts = append(parts,
 			part{"shipping", router.Run},
-			part{"http", serveHTTP(listener, newHandler(db.DB, store, bus))})
+			part{"dashboard", pages.Run},
+			part{"http", serveHTTP(listener, newHandler(db.DB, store, bus, pages))})
 		greet(out, listener.Addr(), db.name, broker.name)
+		fmt.Fprintf(out, "See its outbox at http://%s%s as %s with the password %s\n",
+			listener.Addr(), pagesPath, operatorName, pages.password)
 	} else {
 		fmt.Fprintf(out, "orders-api relays from %s to %s\n", db.name, broker.name)
 	}

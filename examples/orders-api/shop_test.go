@@ -41,6 +41,24 @@ func (e environment) get(name string) string { return e[name] }
 // openShop runs the program until the test ends and returns its address, if it has one.
 func openShop(t *testing.T, env environment) string {
 	t.Helper()
+	lines := startShop(t, env)
+	address := regexp.MustCompile(`http://[0-9.:]+`).FindString(readLine(t, lines))
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	return address
+}
+
+func readLine(t *testing.T, lines *bufio.Reader) string {
+	t.Helper()
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatalf("the program said %q: %v", line, err)
+	}
+	return line
+}
+
+// startShop runs the program until the test ends and returns what it says, which has to be read.
+func startShop(t *testing.T, env environment) *bufio.Reader {
+	t.Helper()
 	env = maps.Clone(env)
 	env["ADDR"] = "127.0.0.1:0"
 	ctx, stop := context.WithCancel(context.Background())
@@ -62,13 +80,7 @@ func openShop(t *testing.T, env environment) string {
 			t.Errorf("the program did not end in %v", deadline)
 		}
 	})
-	lines := bufio.NewReader(out)
-	line, err := lines.ReadString('\n')
-	if err != nil {
-		t.Fatalf("the program said %q: %v", line, err)
-	}
-	go func() { _, _ = io.Copy(io.Discard, lines) }()
-	return regexp.MustCompile(`http://[0-9.:]+`).FindString(line)
+	return bufio.NewReader(out)
 }
 
 func send(t *testing.T, method, url, body string) (int, []byte, http.Header) {

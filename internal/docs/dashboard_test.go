@@ -33,7 +33,9 @@ type user struct {
 	Staff, OnCall bool
 }
 
-func userOf(r *http.Request) user { return user{Name: r.Header.Get("X-User"), Staff: r.Header.Get("X-User") != ""} }
+func userOf(r *http.Request) user {
+	return user{Name: r.Header.Get("X-User"), Staff: r.Header.Get("X-User") != ""}
+}
 
 func TestDashboardSnippet(t *testing.T) {
 	t.Parallel()
