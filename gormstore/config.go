@@ -21,8 +21,9 @@ type Config struct {
 	StrictKeys bool
 	// MaxPayload bounds a message's payload in bytes, up to 16 MiB. Defaults to 8 MiB.
 	MaxPayload int
-	// Headers returns headers to add to every message from its context, such as the trace context. Defaults to none.
-	Headers func(ctx context.Context) []outbox.Header
+	// Headers returns headers to add to m from its context, such as the trace context, see [outbox.EnqueueConfig].
+	// Defaults to none.
+	Headers func(ctx context.Context, m *outbox.Message) []outbox.Header
 	// Registry says how events that models raise become messages, see [Events]. Defaults to none, and then a model that
 	// has raised an event cannot be saved.
 	Registry *outbox.Registry

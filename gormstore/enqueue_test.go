@@ -408,7 +408,9 @@ func TestEnqueue(t *testing.T) {
 	})
 	t.Run("gives_the_message_its_id_and_nothing_else", func(t *testing.T) {
 		f := newFixture(t, openSQLite(t, gorm.Config{}), 8, gormstore.Config{
-			Headers: func(context.Context) []outbox.Header { return []outbox.Header{{Name: "traceparent", Value: "00-1"}} },
+			Headers: func(context.Context, *outbox.Message) []outbox.Header {
+				return []outbox.Header{{Name: "traceparent", Value: "00-1"}}
+			},
 		})
 		m := message("1")
 		f.store1(m)

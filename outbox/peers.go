@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"fmt"
+	"hash/fnv"
 	"reflect"
 	"sync"
 )
@@ -44,22 +45,38 @@ func (r *Relay) leave() {
 	}
 }
 
-// samePolicy compares what decides the fate and the order of a message; pace and size may differ.
+// rule is a part of the configuration that decides the fate or the order of a message.
+type rule struct {
+	field string
+	value any
+}
+
+// rules are those of a relay; pace and size may differ.
+func (c RelayConfig) rules() []rule {
+	return []rule{
+		{"Mode", c.Mode},
+		{"Policy", c.Policy},
+		{"Topics", c.Topics},
+		{"MaxCrashes", c.MaxCrashes},
+		{"Lease", c.Lease},
+	}
+}
+
+// digest is the same for relays that decide alike, in whatever process.
+func (c RelayConfig) digest() string {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%+v", c.rules()) // which sorts the keys of maps
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
 func samePolicy(a, b RelayConfig) error {
-	for _, f := range []struct {
-		field    string
-		one, two any
-	}{
-		{"Mode", a.Mode, b.Mode},
-		{"Policy", a.Policy, b.Policy},
-		{"Topics", a.Topics, b.Topics},
-		{"MaxCrashes", a.MaxCrashes, b.MaxCrashes},
-		{"Lease", a.Lease, b.Lease},
-	} {
-		if !reflect.DeepEqual(f.one, f.two) {
+	others := b.rules()
+	for i, one := range a.rules() {
+		if !reflect.DeepEqual(one.value, others[i].value) {
 			return &FieldError{
-				Field: f.field, Code: CodeConflict,
-				Hint: fmt.Sprintf("another relay of this store runs with %v, this one has %v: give them the same", f.two, f.one),
+				Field: one.field, Code: CodeConflict,
+				Hint: fmt.Sprintf("another relay of this store runs with %v, this one has %v: give them the same",
+					others[i].value, one.value),
 			}
 		}
 	}

@@ -12,9 +12,10 @@ import (
 type EnqueueConfig struct {
 	// MaxPayload bounds Payload in bytes, up to [MaxPayloadCeiling]. Defaults to 8 MiB.
 	MaxPayload int
-	// Headers returns headers to add to each message from its context, such as the trace context; a message that
-	// already has a name keeps its own. Defaults to none.
-	Headers func(ctx context.Context) []Header
+	// Headers returns headers to add to m from its context, such as the trace context; a message that already has a name
+	// keeps its own. It is asked once for each message, which is valid, may have no id yet, and must not be changed.
+	// Defaults to none.
+	Headers func(ctx context.Context, m *Message) []Header
 }
 
 // Prepare checks messages against the bounds of this package and returns the copies that a store is to write, with
@@ -44,8 +45,11 @@ func prepare(ctx context.Context, config EnqueueConfig, m *Message) (*Message, e
 	}
 	c := m.clone()
 	c.setDefaults(ctx)
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	c.addHeaders(ctx, config.Headers)
-	return c, c.check()
+	return c, c.checkHeaders()
 }
 
 func (c EnqueueConfig) maxPayload() int {
@@ -69,13 +73,13 @@ func (m *Message) setDefaults(ctx context.Context) {
 }
 
 // addHeaders adds what the context carries under names that m does not have yet.
-func (m *Message) addHeaders(ctx context.Context, more func(context.Context) []Header) {
+func (m *Message) addHeaders(ctx context.Context, more func(context.Context, *Message) []Header) {
 	var extra []Header
 	if id := CorrelationID(ctx); id != "" {
 		extra = append(extra, Header{HeaderCorrelationID, id})
 	}
 	if more != nil {
-		extra = append(extra, more(ctx)...)
+		extra = append(extra, more(ctx, m)...)
 	}
 	own := len(m.Headers)
 	for _, h := range extra {

@@ -117,7 +117,7 @@ func TestPrepare(t *testing.T) {
 		own := message("k", "")
 		own.ID, own.Tenant = uuid.New(), "other"
 		own.Headers = []outbox.Header{{Name: "traceparent", Value: "mine"}}
-		config := outbox.EnqueueConfig{Headers: func(context.Context) []outbox.Header {
+		config := outbox.EnqueueConfig{Headers: func(context.Context, *outbox.Message) []outbox.Header {
 			return []outbox.Header{{Name: "traceparent", Value: "theirs"}}
 		}}
 		copies, err := outbox.Prepare(ctx, config, message("k", ""), own)

@@ -40,7 +40,7 @@ func NewRelay(store Store, publisher Publisher, config RelayConfig) (*Relay, err
 		config.MaxPublishDuration = 0
 	}
 	return &Relay{
-		store: store, publisher: publisher, config: config, gauge: newGauge(), observer: newObserver(config),
+		store: store, publisher: publisher, config: config, gauge: newGauge(config), observer: newObserver(config),
 	}, nil
 }
 

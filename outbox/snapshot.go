@@ -43,6 +43,10 @@ type Snapshot struct {
 	// LastClaim is when the store last answered a claim, or gave lanes to a relay that had none. A relay that is ready,
 	// holds lanes and is silent for long is stuck.
 	LastClaim time.Time `json:"last_claim,omitzero"`
+
+	// Policy is a digest of what decides the fate and the order of messages: Mode, Policy, Topics, MaxCrashes and Lease.
+	// Relays of one store should have the same, in whatever process.
+	Policy string `json:"policy"`
 }
 
 // Snapshot returns what the relay is doing now.
@@ -56,7 +60,9 @@ type gauge struct {
 	lost bool  // the latest round of acquiring failed
 }
 
-func newGauge() *gauge { return &gauge{rest: StateIdle} }
+func newGauge(c RelayConfig) *gauge {
+	return &gauge{rest: StateIdle, now: Snapshot{Policy: c.digest()}}
+}
 
 func (g *gauge) read() Snapshot {
 	g.mu.Lock()

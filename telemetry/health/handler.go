@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Live answers 200 while the process is live and 503 when it is not, with a [Report] that is about the relays alone. It
-// asks nobody.
+// Live answers 200 while the process is live and 503 when it is not, with a [Report] that is about the relays alone.
+// It asks nobody.
 func (c *Checks) Live() http.Handler {
 	return probe(func(*http.Request) (Report, bool) {
 		r := c.look()

@@ -40,7 +40,7 @@ func TestHandlers(t *testing.T) {
 		const body = `{"live":true,"ready":false,` +
 			`"problems":[{"cause":"relay_not_ready","detail":"relay 1 of 1 is idle"}],` +
 			`"relays":[{"state":"idle","store_down":false,"publisher_down":false,"lanes":0,"leads":false,"in_flight":0,` +
-			`"delivered":0,"refused":0,"deferred":0,"parked":0,"claims_lost":0,"uncertain":0}],` +
+			`"delivered":0,"refused":0,"deferred":0,"parked":0,"claims_lost":0,"uncertain":0,"policy":"3c60bd6b"}],` +
 			`"backlog":{"messages":{},"oldest_seconds":0,"capped":false}}` + "\n"
 		if got := w.Body.String(); got != body {
 			t.Errorf("got  %swant %s", got, body)
