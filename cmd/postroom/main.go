@@ -71,8 +71,9 @@ type usageError struct{ error }
 
 // commands is what the program can do; each has a file of its own.
 var commands = []func(*target) *cobra.Command{
+	newDoctor,
 	newOwners,
-	newRelayCommand,
+	newRelay,
 	newVerify,
 }
 

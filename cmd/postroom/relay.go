@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/cmd/postroom/internal/relayconf"
 )
 
-func newRelayCommand(t *target) *cobra.Command {
+func newRelay(t *target) *cobra.Command {
 	var file string
 	var show bool
 	cmd := &cobra.Command{
@@ -44,9 +44,9 @@ the file: relay.workers is POSTROOM__RELAY__WORKERS. --database, --schema and --
 	return cmd
 }
 
-// relayConfig reads a configuration, over which the flags of the root win.
-func (t *target) relayConfig(cmd *cobra.Command, file string) (relayconf.Config, error) {
-	c, err := relayconf.Read(file, os.Environ())
+// relayConfig reads a configuration, with variables added to the environment; the flags of the root win over it.
+func (t *target) relayConfig(cmd *cobra.Command, file string, variables ...string) (relayconf.Config, error) {
+	c, err := relayconf.Read(file, append(os.Environ(), variables...))
 	if err != nil {
 		return c, err
 	}

@@ -13,11 +13,8 @@ import (
 // Open returns handles of the database and of its control pool. It does no I/O: its errors are about the
 // configuration.
 func (d Database) Open() (db, control *gorm.DB, err error) {
-	if d.URL == "" {
-		return nil, nil, errors.New("database.url is missing")
-	}
-	if db, err = database.Open(d.URL.withPassword(d.Password), d.MaxConnections); err != nil {
-		return nil, nil, fmt.Errorf("database.url: %w", err)
+	if db, err = d.OpenOne(); err != nil {
+		return nil, nil, err
 	}
 	c := d.Control
 	address := cmp.Or(c.URL, d.URL).withPassword(cmp.Or(c.Password, d.Password))
@@ -25,4 +22,16 @@ func (d Database) Open() (db, control *gorm.DB, err error) {
 		return nil, nil, errors.Join(fmt.Errorf("database.control.url: %w", err), database.Close(db))
 	}
 	return db, control, nil
+}
+
+// OpenOne is Open without the control pool.
+func (d Database) OpenOne() (*gorm.DB, error) {
+	if d.URL == "" {
+		return nil, errors.New("database.url is missing")
+	}
+	db, err := database.Open(d.URL.withPassword(d.Password), d.MaxConnections)
+	if err != nil {
+		return nil, fmt.Errorf("database.url: %w", err)
+	}
+	return db, nil
 }

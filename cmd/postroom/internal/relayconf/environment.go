@@ -64,6 +64,11 @@ func (t tree) sameFold(name string) string {
 	return name
 }
 
+// Variable is the variable of a key with a value, in the form of os.Environ.
+func Variable(key string, values ...string) string {
+	return variableOf(key) + "=" + strings.Join(values, ",")
+}
+
 // variableOf is the variable of a key.
 func variableOf(path string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(path, ".", "__"))
