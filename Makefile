@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-store bench-publish bench-capture
+.PHONY: help run test soak test-debezium check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-quick bench-store bench-publish bench-capture
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,15 +68,19 @@ services-up: ## start PostgreSQL, PgBouncer, MariaDB, RabbitMQ and Kafka for the
 services-down: ## end them and remove their data
 	@scripts/services down
 
-bench: ## measure the relay beside raw limits and other ways (ARGS: flags, see bench/README.md)
+bench: ## measure everything, beside raw limits and other ways (ARGS: flags, see bench/README.md)
 	@echo "bench: on the servers given, or started here (make services-down ends those)"
-	@scripts/services up
-	@eval "$$(scripts/services env)" && cd bench && go run . $(ARGS)
+	@scripts/services up postgres rabbitmq kafka
+	@eval "$$(scripts/services env postgres rabbitmq kafka)" && cd bench && go run . $(ARGS)
+
+bench-quick: ## measure the main ratios in a few minutes
+	@scripts/services up postgres rabbitmq kafka
+	@eval "$$(scripts/services env postgres rabbitmq kafka)" && cd bench && go run . -suite quick -repeats 3 $(ARGS)
 
 bench-store: ## measure the store alone, beside bare loops, in clean and in tired databases, and Enqueue beside Create
 	@echo "bench-store: on the servers given, or started here (make services-down ends those)"
 	@scripts/services up
-	@eval "$$(scripts/services env)" && (cd bench && go run . -suite store -messages 200000 $(ARGS)) && \
+	@eval "$$(scripts/services env)" && (cd bench && go run . -suite store $(ARGS)) && \
 		go test -run '^$$' -bench '^BenchmarkEnqueue$$' -benchtime 2000x ./gormstore
 
 bench-capture: ## measure what capture costs a request and a transaction, as ratios (ARGS: flags of go test)

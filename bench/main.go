@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,22 +17,32 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/bench/internal/load"
+	"github.com/postroom/postroom/bench/internal/relays"
 	"github.com/postroom/postroom/bench/internal/report"
 	"github.com/postroom/postroom/bench/internal/servers"
-	"github.com/postroom/postroom/bench/internal/subject"
 )
 
 func main() {
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if relays.Wanted() {
+		exit(relays.Main())
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	met, err := bench(ctx)
 	stop()
-	switch {
-	case err != nil:
+	if err == nil && !met {
+		err = errMissed
+	}
+	exit(err)
+}
+
+// errMissed: everything was measured, and is not good enough.
+var errMissed = errors.New("a target was missed")
+
+func exit(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	case !met:
-		fmt.Fprintln(os.Stderr, "bench: a target was missed")
 		os.Exit(1)
 	}
 }
@@ -42,6 +53,7 @@ type options struct {
 	dir      string
 	suite    string
 	subjects string
+	rows     int
 	largest  int
 	profiles string
 	repeats  int
@@ -55,15 +67,16 @@ func parse() (options, error) {
 	flag.StringVar(&o.run, "run", time.Now().UTC().Format("20060102-150405"),
 		"name of the run; one that exists goes on where it stopped")
 	flag.StringVar(&o.dir, "dir", "results", "folder of the results")
-	flag.StringVar(&o.suite, "suite", suiteDrain,
-		"what is measured: "+suiteDrain+" (to a broker), "+suiteStore+" (claim and settle alone) or "+
-			suitePublish+" (publishers alone)")
-	flag.IntVar(&o.largest, "largest", 10_000_000, "messages of the largest backlog of the store suite, measured once")
+	flag.StringVar(&o.suite, "suite", suiteFull,
+		"what is measured: "+suiteFull+" (everything), "+suiteQuick+" (the main ratios), "+suiteDrain+
+			" (to a broker), "+suiteLatency+" (commit to consumer), "+suiteRelay+" (several relays, takeover, idle, "+
+			"memory, Enqueue), "+suiteStore+" (claim and settle alone) or "+suitePublish+" (publishers alone)")
+	flag.IntVar(&o.rows, "rows", 200_000, "messages in the table of the store alone; its backlog is five times that")
+	flag.IntVar(&o.largest, "largest", 10_000_000, "messages of the largest backlog of the store alone, measured once")
 	flag.StringVar(&o.subjects, "subjects", "",
-		"comma-separated subjects to measure (default all: "+strings.Join(names(subject.All()), ", ")+"; of stores: "+
-			strings.Join(names(subject.Stores()), ", ")+")")
+		"comma-separated subjects to measure, of "+strings.Join(names(all()), ", ")+" (default all)")
 	flag.StringVar(&o.profiles, "profiles", "", "folder for a CPU profile of each measurement (default none)")
-	flag.IntVar(&o.repeats, "repeats", 3, "measurements of each subject")
+	flag.IntVar(&o.repeats, "repeats", 5, "measurements of each cell, at most 3 of the longest")
 	flag.DurationVar(&o.limit, "limit", 5*time.Minute, "longest time of one measurement")
 	flag.Float64Var(&o.idle, "idle", 0,
 		"share of the processors, 0 to 1, that must be idle for 2 s before a measurement; waits for it up to -limit")
@@ -116,23 +129,29 @@ func bench(ctx context.Context) (met bool, err error) {
 	if o.subjects != "" {
 		return met, nil
 	}
-	return met, r.file.Save(filepath.Join(o.dir, latest(o.suite)))
+	return met, r.file.Save(filepath.Join(o.dir, suites()[o.suite].keep))
 }
 
 func (r *benchRun) table(w io.Writer) error {
-	switch r.suite {
-	case suiteStore:
-		return report.StoreTable(w, r.file.Summaries)
-	case suitePublish:
+	if r.suite == suitePublish {
 		return report.PublishTable(w, r.file.Summaries)
 	}
-	return report.Table(w, r.file.Summaries)
+	all := r.file.Summaries
+	return errors.Join(report.Table(w, all), report.LatencyTable(w, all), report.FigureTable(w, all),
+		report.StoreTable(w, all))
 }
 
-// latest names the results that are kept.
-func latest(suite string) string {
-	if suite == suiteDrain {
-		return "latest.json"
+// table is the workload of the store alone.
+func (o options) table() load.Workload {
+	w := o.load
+	w.Messages = o.rows
+	return w
+}
+
+// backlogs are how many messages the large tables of the store alone hold, the largest last.
+func (o options) backlogs() []int {
+	if n := min(o.largest, 5*o.rows); n < o.largest {
+		return []int{n, o.largest}
 	}
-	return suite + ".json"
+	return []int{o.largest}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,10 +13,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/bench/internal/load"
+	"github.com/postroom/postroom/bench/internal/relays"
 	"github.com/postroom/postroom/bench/internal/results"
 	"github.com/postroom/postroom/bench/internal/servers"
 	"github.com/postroom/postroom/bench/internal/subject"
 )
+
+// TestMain lets the tests start relays, too.
+func TestMain(m *testing.M) {
+	if relays.Wanted() {
+		if err := relays.Main(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
 
 var small = load.Workload{Messages: 600, Keys: 20, Size: 300}
 
@@ -24,7 +38,7 @@ func TestChoose(t *testing.T) {
 
 	t.Run("takes_all_for_an_empty_list", func(t *testing.T) {
 		t.Parallel()
-		got, err := choose(suiteDrain, "")
+		got, err := choose(subject.All(), "")
 		if err != nil || len(got) != len(subject.All()) {
 			t.Errorf("choose = %d subjects, %v; want all %d", len(got), err, len(subject.All()))
 		}
@@ -32,18 +46,18 @@ func TestChoose(t *testing.T) {
 
 	t.Run("keeps_the_usual_order", func(t *testing.T) {
 		t.Parallel()
-		got, err := choose(suiteDrain, "raw-sql,ours-kafka")
+		got, err := choose(subject.All(), "raw-amqp,ours-kafka")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"ours-kafka", "raw-sql"}, names(got)); diff != "" {
+		if diff := cmp.Diff([]string{"ours-kafka", "raw-amqp"}, names(got)); diff != "" {
 			t.Errorf("chosen (-want +got):\n%s", diff)
 		}
 	})
 
 	t.Run("names_the_known_ones_for_an_unknown_one", func(t *testing.T) {
 		t.Parallel()
-		_, err := choose(suiteDrain, "ours-kafka,ours-pulsar")
+		_, err := choose(subject.All(), "ours-kafka,ours-pulsar")
 		if err == nil || !strings.Contains(err.Error(), `"ours-pulsar"`) || !strings.Contains(err.Error(), "raw-amqp") {
 			t.Errorf("error = %v, want one with the unknown name and the known ones", err)
 		}
@@ -92,9 +106,10 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &benchRun{options: options{limit: time.Minute}, at: at}
+	r := &benchRun{options: options{limit: time.Minute}, at: at, file: &results.File{}}
 
-	for _, s := range storeSteps(subject.Stores(), small, 5*small.Messages) {
+	o := options{rows: small.Messages, load: small, largest: 10 * small.Messages}
+	for _, s := range storeSteps(o, subject.Stores()) {
 		t.Run("drains_"+s.spec.Name+"_"+s.cell.Condition+fmt.Sprint(s.cell.Workload), func(t *testing.T) {
 			got, err := r.measure(t.Context(), s.spec, s.cell, 1)
 			if err != nil {
@@ -127,6 +142,23 @@ func TestMeasure(t *testing.T) {
 			if strings.Contains(spec.Name, "ours") && !s.Arrived.Ordered() {
 				t.Errorf("%d messages out of order", s.Arrived.Misordered)
 			}
+		})
+	}
+
+	for _, s := range slices.Concat(latencySteps(o, subject.Flows()), relaySteps(o, relaySpecs())) {
+		t.Run("measures_"+s.cell.Kind+"_of_"+s.spec.Name+"_"+s.cell.Condition, func(t *testing.T) {
+			if s.cell.Kind == results.Latency {
+				s.cell.Workload.Messages = small.Messages
+			}
+			got, err := r.measure(t.Context(), s.spec, s.cell, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Error != "" || len(got.Figures) == 0 || !got.Arrived.Ordered() || got.Arrived.Lossy() {
+				t.Errorf("got %+v, want figures without an error, a loss or a message out of order", got)
+			}
+			r.file.Samples = append(r.file.Samples, got)
+			r.file.Summarize()
 		})
 	}
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/postroom/postroom/bench/internal/condition"
 	"github.com/postroom/postroom/bench/internal/cpu"
 	"github.com/postroom/postroom/bench/internal/load"
 	"github.com/postroom/postroom/bench/internal/results"
@@ -14,8 +13,16 @@ import (
 	"github.com/postroom/postroom/bench/internal/subject"
 )
 
-// measure makes what a subject needs, lets it fill its table, takes the time of its drain, counts at the broker, and
-// removes everything again. A subject that breaks down makes a sample with an error; servers that do are an error.
+// scene is where a cell is measured: a schema, and a topic or an exchange, of its own.
+type scene struct {
+	spec        subject.Spec
+	site        subject.Site
+	database    *servers.Database
+	destination servers.Destination
+}
+
+// measure makes what a subject needs, measures it, and removes everything again. A subject that breaks down makes a
+// sample with an error; servers that do are an error.
 func (r *benchRun) measure(
 	ctx context.Context, spec subject.Spec, cell results.Cell, repeat int,
 ) (sample results.Sample, err error) {
@@ -29,75 +36,60 @@ func (r *benchRun) measure(
 		return sample, err
 	}
 	defer func() { err = errors.Join(err, destination.Delete()) }()
-
-	sample = results.Sample{Cell: cell, Repeat: repeat, Load: results.LoadAverage()}
 	site := subject.Site{
 		Addresses: r.at, Database: database.URL, Destination: destination.Name(), Load: cell.Workload,
 		Progress: subject.NewProgress(cell.Workload.Messages),
 	}
-	if err := r.drain(ctx, spec, site, database, &sample); err != nil {
-		return sample, err
-	}
-	if spec.Broker == servers.None {
-		return sample, nil
-	}
-	checker := load.NewChecker(cell.Workload)
-	if err := destination.Count(ctx, checker); err != nil {
-		return sample, err
-	}
-	sample.Arrived = checker.Verdict()
-	return sample, nil
+	sample = results.Sample{Cell: cell, Repeat: repeat, Load: results.LoadAverage()}
+	return sample, r.kind(cell)(ctx, scene{spec, site, database, destination}, &sample)
 }
 
-// drain is the part of a measurement in which the subject is at work.
-func (r *benchRun) drain(
-	ctx context.Context, spec subject.Spec, site subject.Site, database *servers.Database, sample *results.Sample,
-) (err error) {
-	s, err := spec.Open(ctx, site)
-	if err != nil {
-		return fmt.Errorf("open the subject: %w", err)
+// kind is how cells of its kind are measured.
+func (r *benchRun) kind(c results.Cell) func(context.Context, scene, *results.Sample) error {
+	switch c.Kind {
+	case results.Drain:
+		return r.drain
+	case results.Latency:
+		return r.latency
+	case results.Relays:
+		return r.relays
+	case results.Takeover:
+		return r.takeover
+	case results.Memory:
+		return r.memory
+	case results.Idle:
+		return r.idleRelay
+	case results.Enqueue:
+		return r.enqueue
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := condition.Prepare(ctx, sample.Condition, s); err != nil {
-		return fmt.Errorf("prepare for %s: %w", sample.Condition, err)
-	}
-	if err := s.Fill(ctx); err != nil {
-		return err
-	}
-	if err := database.Ready(ctx); err != nil {
-		return err
-	}
-	end, err := condition.Begin(ctx, sample.Condition, site.Database)
-	if err != nil {
-		return fmt.Errorf("begin %s: %w", sample.Condition, err)
-	}
-	defer func() { err = errors.Join(err, end()) }()
-	return r.work(ctx, spec, s, site, database, sample)
+	return func(context.Context, scene, *results.Sample) error { return fmt.Errorf("no kind is called %q", c.Kind) }
 }
 
-// work is what is measured.
-func (r *benchRun) work(
-	ctx context.Context, spec subject.Spec, s subject.Subject, site subject.Site, database *servers.Database,
-	sample *results.Sample,
+// during calls work within the limit of a measurement, and notes what it used of the processors and wrote to the log.
+// What breaks work down is noted, too; an error is one of the servers.
+func (r *benchRun) during(
+	ctx context.Context, s scene, sample *results.Sample, work func(context.Context) error,
 ) error {
-	stop, err := r.profile(fmt.Sprintf("%s-%d", spec.Name, sample.Repeat))
+	stop, err := r.profile(fmt.Sprintf("%s-%d", s.spec.Name, sample.Repeat))
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
-	meter := r.meter(spec.Broker)
-	log, errLog := database.WAL(ctx)
+	meter := r.meter(s.spec.Broker)
+	log, errLog := s.database.WAL(ctx)
 	used := meter.Seconds()
-	broken := s.Drain(limited)
+	broken := work(limited)
 	used = meter.Since(used)
-	logged, errLogged := database.WAL(ctx)
+	logged, errLogged := s.database.WAL(ctx)
 	if err := errors.Join(ctx.Err(), stop(), errLog, errLogged); err != nil {
 		return err
 	}
+	if broken != nil {
+		sample.Error = broken.Error()
+	}
 	sample.CPU = perMessage(used, sample.Workload.Messages)
 	sample.WAL = math.Round((logged - log) / float64(sample.Workload.Messages))
-	fillIn(sample, site, broken)
 	return nil
 }
 
@@ -120,12 +112,20 @@ func perMessage(seconds map[string]float64, messages int) map[string]float64 {
 	return seconds
 }
 
-func fillIn(sample *results.Sample, site subject.Site, broken error) {
-	sample.Seconds = site.Progress.Took().Seconds()
-	if broken != nil {
-		sample.Error = broken.Error()
-		return
+// clocked notes the rates of a site's clock, and counts at the broker.
+func clocked(ctx context.Context, s scene, sample *results.Sample) error {
+	sample.Seconds = s.site.Progress.Took().Seconds()
+	if sample.Error == "" {
+		sample.Rate = float64(sample.Workload.Messages) / sample.Seconds
+		sample.Steady = s.site.Progress.Steady()
 	}
-	sample.Rate = float64(sample.Workload.Messages) / sample.Seconds
-	sample.Steady = site.Progress.Steady()
+	if s.spec.Broker == servers.None {
+		return nil
+	}
+	checker := load.NewChecker(sample.Workload)
+	if err := s.destination.Count(ctx, checker); err != nil {
+		return err
+	}
+	sample.Arrived = checker.Verdict()
+	return nil
 }

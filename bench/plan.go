@@ -6,8 +6,12 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/bench/internal/condition"
+	"github.com/postroom/postroom/bench/internal/latency"
 	"github.com/postroom/postroom/bench/internal/load"
+	"github.com/postroom/postroom/bench/internal/relays"
+	"github.com/postroom/postroom/bench/internal/report"
 	"github.com/postroom/postroom/bench/internal/results"
+	"github.com/postroom/postroom/bench/internal/servers"
 	"github.com/postroom/postroom/bench/internal/subject"
 )
 
@@ -15,46 +19,92 @@ import (
 type step struct {
 	spec subject.Spec
 	cell results.Cell
-	once bool // too long to be repeated
+	most int // repeats, if it is too long for all of them
+}
+
+// suite is what is measured together.
+type suite struct {
+	specs       func() []subject.Spec
+	steps       func(o options, specs []subject.Spec) []step
+	comparisons func(o options) []report.Comparison
+	keep        string // the file that holds the last run
 }
 
 // The suites.
 const (
+	suiteFull    = "full"    // everything
+	suiteQuick   = "quick"   // the main ratios, small
 	suiteDrain   = "drain"   // from the table to a broker
 	suiteStore   = "store"   // claim and settle alone
+	suiteLatency = "latency" // from a commit to a consumer
+	suiteRelay   = "relay"   // what operators ask: several relays, one that ends, an idle one, memory; and Enqueue
 	suitePublish = "publish" // from memory to a broker
 )
 
+func suites() map[string]suite {
+	return map[string]suite{
+		suiteFull:    {all, fullSteps, fullComparisons, "latest.json"},
+		suiteQuick:   {all, quickSteps, fullComparisons, "quick.json"},
+		suiteDrain:   {subject.All, drainSteps, drainComparisons, "drain.json"},
+		suiteStore:   {subject.Stores, storeSteps, storeComparisons, "store.json"},
+		suiteLatency: {subject.Flows, latencySteps, latencyComparisons, "latency.json"},
+		suiteRelay:   {relaySpecs, relaySteps, relayComparisons, "relay.json"},
+		suitePublish: {subject.Publishers, plainSteps, publishComparisons, "publish.json"},
+	}
+}
+
+// all are the subjects of the full suite, each once.
+func all() []subject.Spec {
+	every := slices.Concat(subject.All(), subject.Stores())
+	for _, s := range subject.Flows() {
+		if !slices.Contains(names(every), s.Name) {
+			every = append(every, s)
+		}
+	}
+	return every
+}
+
+// relaySpecs are the subjects of a suite that has only ours: with a broker, and without.
+func relaySpecs() []subject.Spec {
+	return []subject.Spec{{Name: subject.OursKafka, Broker: servers.Kafka}, {Name: subject.OursSQL}}
+}
+
+func latencyComparisons(options) []report.Comparison { return report.LatencyComparisons() }
+
+func relayComparisons(options) []report.Comparison { return report.OperationComparisons() }
+
+func drainComparisons(o options) []report.Comparison { return report.DrainComparisons(o.load) }
+
+func publishComparisons(options) []report.Comparison { return report.PublishComparisons() }
+
+func storeComparisons(o options) []report.Comparison {
+	return report.StoreComparisons(o.table(), o.backlogs()...)
+}
+
+func fullComparisons(o options) []report.Comparison {
+	return slices.Concat(
+		drainComparisons(o), storeComparisons(o), report.LatencyComparisons(), report.OperationComparisons())
+}
+
 // plan returns what a run measures, in the order of its first round.
 func plan(o options) ([]step, error) {
-	specs, err := choose(o.suite, o.subjects)
+	s, ok := suites()[o.suite]
+	if !ok {
+		return nil, fmt.Errorf("choose a suite: none is called %q: use %s", o.suite, strings.Join(suiteNames(), ", "))
+	}
+	specs, err := choose(s.specs(), o.subjects)
 	if err != nil {
 		return nil, err
 	}
-	if o.suite == suiteStore {
-		return storeSteps(specs, o.load, o.largest), nil
-	}
-	steps := make([]step, len(specs))
-	for i, s := range specs {
-		steps[i] = step{spec: s, cell: cellOf(s, o.load)}
-	}
-	return steps, nil
+	return s.steps(o, specs), nil
 }
 
-// choose returns the subjects of a comma-separated list, in their usual order; all of the suite for an empty list.
-func choose(suite, list string) ([]subject.Spec, error) {
-	var all []subject.Spec
-	switch suite {
-	case suiteDrain:
-		all = subject.All()
-	case suiteStore:
-		all = subject.Stores()
-	case suitePublish:
-		all = subject.Publishers()
-	default:
-		return nil, fmt.Errorf("choose subjects: no suite is called %q: use %s, %s or %s",
-			suite, suiteDrain, suiteStore, suitePublish)
-	}
+func suiteNames() []string {
+	return []string{suiteFull, suiteQuick, suiteDrain, suiteStore, suiteLatency, suiteRelay, suitePublish}
+}
+
+// choose returns the subjects of a comma-separated list, in their usual order; all of them for an empty list.
+func choose(all []subject.Spec, list string) ([]subject.Spec, error) {
 	if list == "" {
 		return all, nil
 	}
@@ -76,36 +126,144 @@ func names(specs []subject.Spec) []string {
 	return all
 }
 
+// of returns those specs that are among subjects.
+func of(specs, subjects []subject.Spec) []subject.Spec {
+	return slices.DeleteFunc(slices.Clone(specs), func(s subject.Spec) bool {
+		return !slices.Contains(names(subjects), s.Name)
+	})
+}
+
+func fullSteps(o options, specs []subject.Spec) []step {
+	return slices.Concat(
+		drainSteps(o, of(specs, subject.All())),
+		latencySteps(o, of(subject.Flows(), specs)),
+		relaySteps(o, of(relaySpecs(), specs)),
+		storeSteps(o, of(specs, subject.Stores())),
+	)
+}
+
+// quickSteps are those of the main ratios. A run of them takes minutes, and is no more than a hint.
+func quickSteps(o options, specs []subject.Spec) []step {
+	wanted := []string{
+		subject.OursKafka, subject.RawKafka, subject.SkipLockedKafka, subject.RiverKafka, subject.ForwarderKafka,
+		subject.OursAMQP, subject.RawAMQP, subject.RiverAMQP, subject.ForwarderAMQP,
+	}
+	specs = slices.DeleteFunc(specs, func(s subject.Spec) bool { return !slices.Contains(wanted, s.Name) })
+	return plainSteps(o, specs)
+}
+
+// plainSteps are one drain of each subject.
+func plainSteps(o options, specs []subject.Spec) []step {
+	var steps []step
+	for _, s := range specs {
+		steps = append(steps, step{spec: s, cell: cellOf(s, o.load)})
+	}
+	return steps
+}
+
+// drainSteps are one drain of each subject, and with large bodies and other keys those of ours. RabbitMQ gets one
+// message of a hot key at a time, so it gets few of them.
+func drainSteps(o options, specs []subject.Spec) []step {
+	large, zipf, hot := o.load, o.load, o.load
+	large.Size, zipf.Spread, hot.Keys = subject.LargeDrain, load.Zipf, 1
+	var steps []step
+	for _, s := range specs {
+		variants := []load.Workload{o.load}
+		switch s.Name {
+		case subject.OursKafka, subject.OursAMQP:
+			variants = append(variants, large, zipf, hot)
+		case subject.RawKafka, subject.RawAMQP:
+			variants = append(variants, large)
+		}
+		for _, w := range variants {
+			if w == hot && s.Name == subject.OursAMQP {
+				w.Messages = max(1, w.Messages/20)
+			}
+			steps = append(steps, step{spec: s, cell: cellOf(s, w)})
+		}
+	}
+	return steps
+}
+
 // cellOf is the drain of a subject; slow ones get their share of the messages, fast ones a multiple.
 func cellOf(s subject.Spec, w load.Workload) results.Cell {
 	w.Messages = max(1, w.Messages*max(1, s.Times)/max(1, s.Share))
 	return results.Cell{Kind: results.Drain, Subject: s.Name, Workload: w}
 }
 
-// storeSteps are the drains of a store suite: each subject with small and large bodies; the store under each
-// condition and with a large backlog, where the bare loop shows what the backlog itself costs.
-func storeSteps(specs []subject.Spec, w load.Workload, largest int) []step {
+// long is how often at most a drain of a million messages is repeated.
+const long = 3
+
+// storeSteps are the drains of the store alone: each subject with small and large bodies; the store under each
+// condition and with large backlogs, where the bare loop shows what the backlog itself costs.
+func storeSteps(o options, specs []subject.Spec) []step {
+	table, backlogs := o.table(), o.backlogs()
 	var steps []step
-	add := func(s subject.Spec, name string, messages, size int, once bool) {
-		c := results.Cell{Kind: results.Drain, Subject: s.Name, Condition: name, Workload: w}
+	add := func(s subject.Spec, name string, messages, size, most int) {
+		c := results.Cell{Kind: results.Drain, Subject: s.Name, Condition: name, Workload: table}
 		c.Workload.Messages, c.Workload.Size = messages, size
-		steps = append(steps, step{spec: s, cell: c, once: once})
+		steps = append(steps, step{spec: s, cell: c, most: most})
 	}
-	backlog := min(largest, 5*w.Messages)
 	for _, s := range specs {
-		add(s, condition.Clean, w.Messages, w.Size, false)
-		add(s, condition.Clean, w.Messages, subject.LargeBody, false)
+		add(s, condition.Clean, table.Messages, table.Size, 0)
+		add(s, condition.Clean, table.Messages, subject.LargeBody, 0)
 		if s.Name == subject.SkipLockedSQL {
 			continue
 		}
-		add(s, condition.Clean, backlog, w.Size, false)
 		if s.Name == subject.OursSQL {
-			add(s, condition.HeldSnapshot, backlog, w.Size, false)
-			add(s, condition.HeldWriter, backlog, w.Size, false)
-			add(s, condition.HeldMessages, w.Messages, w.Size, false)
+			add(s, condition.HeldMessages, table.Messages, table.Size, 0)
+			add(s, condition.HeldSnapshot, backlogs[0], table.Size, long)
+			add(s, condition.HeldWriter, backlogs[0], table.Size, long)
 		}
-		if largest > backlog {
-			add(s, condition.Clean, largest, w.Size, true)
+		for i, n := range backlogs {
+			most := long
+			if i > 0 {
+				most = 1
+			}
+			add(s, condition.Clean, n, table.Size, most)
+		}
+	}
+	return steps
+}
+
+// latencySteps offer each load to each flow; flat out goes to ours alone, to find out what the others are a share of.
+func latencySteps(o options, specs []subject.Spec) []step {
+	var steps []step
+	for _, offer := range latency.Offers() {
+		for _, s := range specs {
+			if offer.Name == latency.FlatOut && s.Name != subject.OursKafka && s.Name != subject.OursAMQP {
+				continue
+			}
+			c := results.Cell{Kind: results.Latency, Subject: s.Name, Condition: offer.Name, Workload: o.load}
+			c.Workload.Messages = offer.Messages
+			steps = append(steps, step{spec: s, cell: c, most: long})
+		}
+	}
+	return steps
+}
+
+// relaySteps are what operators ask.
+func relaySteps(o options, specs []subject.Spec) []step {
+	var steps []step
+	add := func(kind, condition string, s subject.Spec, messages, size, most int) {
+		c := results.Cell{Kind: kind, Subject: s.Name, Condition: condition, Workload: o.load}
+		c.Workload.Messages, c.Workload.Size = messages, size
+		steps = append(steps, step{spec: s, cell: c, most: most})
+	}
+	for _, s := range specs {
+		if s.Name == subject.OursSQL {
+			add(results.Enqueue, "", s, 2_000, o.load.Size, 0)
+			add(results.Enqueue, "", s, 2_000, subject.LargeBody, 0)
+			continue
+		}
+		for _, n := range []int{1, 2, 4} {
+			add(results.Relays, fmt.Sprint(n)+relaysWord, s, 2*o.load.Messages, o.load.Size, 0)
+		}
+		add(results.Takeover, relays.Deployment, s, 3_000, o.load.Size, long)
+		add(results.Takeover, relays.Crash, s, 6_000, o.load.Size, long)
+		add(results.Idle, "", s, 1, o.load.Size, 2)
+		for _, n := range report.MemoryMessages {
+			add(results.Memory, "", s, n, report.MemoryBody, long)
 		}
 	}
 	return steps

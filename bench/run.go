@@ -64,7 +64,7 @@ func (r *benchRun) measureAll(ctx context.Context) error {
 	fmt.Printf("run %s: %d cells × %d repeats, results in %s\n", r.options.run, len(r.steps), r.repeats, r.path)
 	for repeat := 1; repeat <= r.repeats; repeat++ {
 		for _, s := range turn(r.steps, repeat) {
-			if repeat > 1 && s.once {
+			if s.most > 0 && repeat > s.most {
 				continue
 			}
 			if err := r.measureOnce(ctx, s, repeat); err != nil {
@@ -90,17 +90,12 @@ func (r *benchRun) measureOnce(ctx context.Context, s step, repeat int) error {
 	r.file.Samples = append(r.file.Samples, sample)
 	r.file.Summarize()
 	r.file.Ratios = report.Ratios(r.comparisons(), r.file.Summaries)
+	r.file.Absolutes = report.Absolutes(r.comparisons(), r.file.Summaries)
 	return r.file.Save(r.path)
 }
 
 func (r *benchRun) comparisons() []report.Comparison {
-	switch r.suite {
-	case suiteStore:
-		return report.StoreComparisons(r.load, r.largest)
-	case suitePublish:
-		return report.PublishComparisons()
-	}
-	return report.Comparisons()
+	return suites()[r.suite].comparisons(r.options)
 }
 
 // turn returns the steps forwards in odd repeats and backwards in even ones.

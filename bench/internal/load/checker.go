@@ -67,7 +67,7 @@ func NewChecker(w Workload) *Checker {
 
 // Observe takes the body of the next message that arrived.
 func (c *Checker) Observe(body []byte) {
-	key, nth, err := parse(body)
+	key, nth, err := Parse(body)
 	if err != nil {
 		c.seen.Foreign++
 		return
@@ -99,8 +99,8 @@ func (c *Checker) Verdict() Verdict {
 	return v
 }
 
-// parse reads the two numbers of a body.
-func parse(b []byte) (key, nth int, err error) {
+// Parse reads the number of the key of a body, and which of that key's messages it is, from 0.
+func Parse(b []byte) (key, nth int, err error) {
 	if len(b) < minSize-2 || b[8] != ' ' || b[17] != ' ' {
 		return 0, 0, fmt.Errorf("read a body of %d bytes: it has no numbers", len(b))
 	}

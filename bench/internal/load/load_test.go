@@ -64,12 +64,28 @@ func TestWorkload(t *testing.T) {
 		}
 	})
 
+	t.Run("uses_few_keys_much_by_Zipf", func(t *testing.T) {
+		t.Parallel()
+		w := load.Workload{Messages: 10_000, Keys: 1_000, Size: 300, Spread: load.Zipf}
+		keys := map[string]int{}
+		for m, err := range w.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys[m.Key]++
+		}
+		if first := keys["key-00000000"]; first < 1_000 || first > 3_000 || len(keys) < 300 {
+			t.Errorf("%d messages of the first key and %d keys, want 1 000 to 3 000 and at least 300", first, len(keys))
+		}
+	})
+
 	t.Run("refuses_what_cannot_be_told_apart", func(t *testing.T) {
 		t.Parallel()
 		for _, bad := range []load.Workload{
 			{Messages: 0, Keys: 1, Size: 300},
 			{Messages: 1, Keys: 0, Size: 300},
 			{Messages: 1, Keys: 1, Size: 19},
+			{Messages: 1, Keys: 1, Size: 300, Spread: "wide"},
 			{Messages: 100_000_000, Keys: 1, Size: 300},
 		} {
 			if bad.Check() == nil {

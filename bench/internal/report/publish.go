@@ -11,6 +11,9 @@ import (
 
 // PublishComparisons are the ratios of publishers, with their targets.
 func PublishComparisons() []Comparison {
+	vs := func(name, ours, other string, atLeast float64) Comparison {
+		return Comparison{Name: name, Of: Of{Subject: ours}, Over: Of{Subject: other}, AtLeast: atLeast}
+	}
 	return []Comparison{
 		vs("kafka_vs_bare", subject.KafkaOurs, subject.KafkaBare, 0.9),
 		vs("kafka_vs_watermill", subject.KafkaOurs, subject.KafkaWatermill, 10),

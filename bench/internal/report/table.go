@@ -11,42 +11,67 @@ import (
 	"github.com/postroom/postroom/bench/internal/subject"
 )
 
-// Table writes one line for each subject that was measured, by broker.
-func Table(w io.Writer, summaries []results.Summary) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, group := range []struct {
-		title          string
-		broker         servers.Kind
-		raw, forwarder string
-	}{
+// group is what publishes to one broker.
+type group struct {
+	title          string
+	broker         servers.Kind
+	raw, forwarder string
+}
+
+func groups() []group {
+	return []group{
 		{"to Kafka", servers.Kafka, subject.RawKafka, subject.ForwarderKafka},
 		{"to RabbitMQ", servers.RabbitMQ, subject.RawAMQP, subject.ForwarderAMQP},
-		{"to nowhere", servers.None, "", ""},
-	} {
-		members := groupOf(summaries, group.broker)
+	}
+}
+
+// Table writes one line for each drain to a broker.
+func Table(w io.Writer, summaries []results.Summary) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, g := range groups() {
+		members := g.members(summaries)
 		if len(members) == 0 {
 			continue
 		}
-		fmt.Fprintf(t, "%s\tmessages\tmsg/s\tfrom – to\t× raw\t× forwarder\tarrived\n", group.title)
+		fmt.Fprintf(t, "%s\tmessages\tkeys\tbytes\tmsg/s\tfrom – to\t× raw\t× forwarder\tarrived\n", g.title)
 		for _, s := range members {
-			raw, peer := find(summaries, Of{Subject: group.raw}), find(summaries, Of{Subject: group.forwarder})
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s – %s\t%s\t%s\t%s\n", s.Subject, s.Workload.Messages, number(s.Rate.Median),
-				number(s.Rate.Min), number(s.Rate.Max), times(s, raw), times(s, peer), arrived(s, group.broker))
+			raw, peer := alike(summaries, g.raw, s), alike(summaries, g.forwarder, s)
+			fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%s – %s\t%s\t%s\t%s\n", s.Subject, s.Workload.Messages, keys(s),
+				s.Workload.Size, number(s.Rate.Median), number(s.Rate.Min), number(s.Rate.Max), times(s, raw),
+				times(s, peer), arrived(s, g.broker))
 		}
-		fmt.Fprintln(t, "\t\t\t\t\t\t")
+		fmt.Fprintln(t, "\t\t\t\t\t\t\t\t")
 	}
 	return t.Flush()
 }
 
-// groupOf returns the drains of the subjects of a broker, in the order of subject.All.
-func groupOf(summaries []results.Summary, broker servers.Kind) []results.Summary {
+// members returns the drains of the subjects of a broker, in the order of subject.All.
+func (g group) members(summaries []results.Summary) []results.Summary {
 	var members []results.Summary
 	for _, spec := range subject.All() {
-		if s := find(summaries, Of{Subject: spec.Name}); spec.Broker == broker && s.Subject != "" {
-			members = append(members, s)
+		for _, s := range summaries {
+			if s.Kind == results.Drain && s.Subject == spec.Name && spec.Broker == g.broker {
+				members = append(members, s)
+			}
 		}
 	}
 	return members
+}
+
+// alike is the drain of another subject with such bodies and keys.
+func alike(summaries []results.Summary, name string, s results.Summary) results.Summary {
+	w := s.Workload
+	w.Messages = 0
+	return find(summaries, Of{Subject: name, Workload: w})
+}
+
+// keys tells how many there are and how they are chosen.
+func keys(s results.Summary) string {
+	text := fmt.Sprint(s.Workload.Keys)
+	if s.Workload.Spread != "" {
+		text += " " + s.Workload.Spread
+	}
+	return text
 }
 
 func arrived(s results.Summary, broker servers.Kind) string {

@@ -7,30 +7,45 @@ import (
 	"github.com/postroom/postroom/bench/internal/results"
 )
 
-// Verdicts writes each ratio with its target, and reports whether all targets that could be judged are met: the ratio
-// is reached, and the subject lost nothing and kept the order in every sample.
+// Verdicts writes each comparison with its target, and reports whether all targets that could be judged are met: the
+// bound is kept, and the subject lost nothing and kept the order in every sample.
 func Verdicts(w io.Writer, comparisons []Comparison, summaries []results.Summary) (met bool) {
 	met = true
 	for _, c := range comparisons {
-		r := ratio(summaries, c)
-		if r == 0 {
+		value, ok := c.value(summaries)
+		if !ok {
 			continue
 		}
 		word := "    "
-		if c.AtLeast > 0 {
+		if c.hasTarget() {
 			word = "pass"
-			if r < c.AtLeast || !find(summaries, c.Of).Sound() {
+			if !c.met(value, summaries) {
 				word, met = "FAIL", false
 			}
 		}
-		fmt.Fprintf(w, "%s  %-26s %6.2f%s\n", word, c.Name, r, target(c))
+		fmt.Fprintf(w, "%s  %-28s %8.2f%s\n", word, c.Name, value, c.parenthesis())
 	}
 	return met
 }
 
-func target(c Comparison) string {
-	if c.AtLeast == 0 {
+func (c Comparison) parenthesis() string {
+	if !c.hasTarget() {
 		return ""
 	}
-	return fmt.Sprintf("   (target: ordered, complete and at least %g)", c.AtLeast)
+	return "   (target: " + c.target() + ")"
+}
+
+// target is what is aimed at, in words.
+func (c Comparison) target() string {
+	text := ""
+	switch {
+	case c.AtLeast > 0:
+		text = fmt.Sprintf("at least %g", c.AtLeast)
+	case c.AtMost > 0:
+		text = fmt.Sprintf("at most %g", c.AtMost)
+	}
+	if c.Once {
+		text += ", each message once"
+	}
+	return text
 }

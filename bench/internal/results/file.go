@@ -20,6 +20,7 @@ type File struct {
 	Machine   Machine            `json:"machine"`
 	Versions  map[string]string  `json:"versions"`
 	Ratios    map[string]float64 `json:"ratios,omitempty"`
+	Absolutes map[string]float64 `json:"absolutes,omitempty"` // what has a target of its own, not against others
 	Summaries []Summary          `json:"summaries,omitempty"`
 	Samples   []Sample           `json:"samples"`
 }
@@ -29,12 +30,20 @@ type Cell struct {
 	Kind     string        `json:"kind"` // what is measured, such as Drain
 	Subject  string        `json:"subject"`
 	Workload load.Workload `json:"workload"`
-	// Condition is what the database suffers from meanwhile, as package condition names it.
+	// Condition is what goes on meanwhile, such as what the database suffers from, as package condition names it.
 	Condition string `json:"condition,omitempty"`
 }
 
-// Drain is the kind of cell that measures how fast a filled table is emptied.
-const Drain = "drain"
+// The kinds of cells.
+const (
+	Drain    = "drain"    // how fast a filled table is emptied
+	Latency  = "latency"  // how long messages take while others come in
+	Enqueue  = "enqueue"  // what Enqueue costs a transaction
+	Relays   = "relays"   // how fast several processes empty a table
+	Takeover = "takeover" // how long messages take when a relay ends
+	Memory   = "memory"   // how much a process needs to empty a table
+	Idle     = "idle"     // what a relay costs without messages
+)
 
 // Sample is one measurement of a cell.
 type Sample struct {
@@ -50,6 +59,8 @@ type Sample struct {
 	CPU map[string]float64 `json:"cpu_us,omitempty"`
 	// WAL is what the server wrote to its log, in bytes a message.
 	WAL float64 `json:"wal_bytes,omitempty"`
+	// Figures are what else is measured in cells of this kind, such as percentiles; names end with units.
+	Figures map[string]float64 `json:"figures,omitempty"`
 }
 
 // Summary is what the samples of a cell come to. Its rates leave out samples with an error.
@@ -62,7 +73,8 @@ type Summary struct {
 	// CPU is the median processor time of each process involved, in microseconds a message.
 	CPU map[string]float64 `json:"cpu_us,omitempty"`
 	// WAL is the median of what the server wrote to its log, in bytes a message.
-	WAL float64 `json:"wal_bytes,omitempty"`
+	WAL     float64                  `json:"wal_bytes,omitempty"`
+	Figures map[string]stats.Summary `json:"figures,omitempty"`
 }
 
 // Sound reports whether everything arrived, in order, in every sample.
@@ -99,7 +111,7 @@ func (f *File) Summarize() {
 func summarize(c Cell, samples []Sample) Summary {
 	s := Summary{Cell: c}
 	var rates, steady, wal []float64
-	used := map[string][]float64{}
+	used, figures := map[string][]float64{}, map[string][]float64{}
 	for _, one := range samples {
 		s.Arrived = s.Arrived.Add(one.Arrived)
 		if one.Error != "" {
@@ -107,9 +119,8 @@ func summarize(c Cell, samples []Sample) Summary {
 			continue
 		}
 		rates, steady, wal = append(rates, one.Rate), append(steady, one.Steady), append(wal, one.WAL)
-		for part, us := range one.CPU {
-			used[part] = append(used[part], us)
-		}
+		gather(used, one.CPU)
+		gather(figures, one.Figures)
 	}
 	s.Rate, s.Steady, s.WAL = stats.Of(rates), stats.Of(steady), stats.Of(wal).Median
 	for part, us := range used {
@@ -118,7 +129,19 @@ func summarize(c Cell, samples []Sample) Summary {
 		}
 		s.CPU[part] = stats.Of(us).Median
 	}
+	for name, values := range figures {
+		if s.Figures == nil {
+			s.Figures = map[string]stats.Summary{}
+		}
+		s.Figures[name] = stats.Of(values)
+	}
 	return s
+}
+
+func gather(into map[string][]float64, from map[string]float64) {
+	for name, value := range from {
+		into[name] = append(into[name], value)
+	}
 }
 
 // Open reads the run that lies at path, or returns an empty one if there is none.

@@ -20,6 +20,7 @@ const (
 // exchange is a durable fanout exchange in front of one quorum queue; both have its name.
 type exchange struct {
 	name    string
+	address string
 	conn    *amqp091.Connection
 	channel *amqp091.Channel
 }
@@ -29,7 +30,7 @@ func newExchange(ctx context.Context, address string) (*exchange, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open RabbitMQ: %w", err)
 	}
-	e := &exchange{name: newName(), conn: conn}
+	e := &exchange{name: newName(), address: address, conn: conn}
 	if err := errors.Join(e.declare(), ctx.Err()); err != nil {
 		return nil, errors.Join(fmt.Errorf("make an exchange and its queue: %w", err), conn.Close())
 	}

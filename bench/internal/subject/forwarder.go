@@ -20,26 +20,29 @@ import (
 const (
 	forwarderTopic = "outgoing"
 	keyMetadata    = "key"
+	forwarderBatch = 0     // what its subscriber reads at once by default, 100
+	tunedBatch     = 1_000 // what serves it best
 	settlePoll     = 10 * time.Millisecond
 )
 
 // forwarding is Watermill's outbox: its SQL publisher in a transaction, its SQL subscriber and its forwarder component,
-// with their default configurations.
+// with their default configurations but for the size of a batch.
 type forwarding struct {
 	Site
+	batch      int
 	pool       *sql.DB
 	publisher  message.Publisher
 	subscriber *watermillsql.Subscriber
 	logger     watermill.LoggerAdapter
 }
 
-func openForwarder(publisher newWatermill) func(context.Context, Site) (Subject, error) {
+func openForwarder(publisher newWatermill, batch int) func(context.Context, Site) (Subject, error) {
 	return func(_ context.Context, site Site) (Subject, error) {
 		pool, err := servers.OpenPool(site.Database)
 		if err != nil {
 			return nil, err
 		}
-		f := &forwarding{Site: site, pool: pool, logger: watermill.NewSlogLogger(slog.Default())}
+		f := &forwarding{Site: site, batch: batch, pool: pool, logger: watermill.NewSlogLogger(slog.Default())}
 		if err := f.open(publisher); err != nil {
 			return nil, errors.Join(fmt.Errorf("open the forwarder: %w", err), pool.Close())
 		}
@@ -49,7 +52,7 @@ func openForwarder(publisher newWatermill) func(context.Context, Site) (Subject,
 
 func (f *forwarding) open(publisher newWatermill) (err error) {
 	f.subscriber, err = watermillsql.NewSubscriber(watermillsql.BeginnerFromStdSQL(f.pool), watermillsql.SubscriberConfig{
-		SchemaAdapter:    watermillsql.DefaultPostgreSQLSchema{},
+		SchemaAdapter:    watermillsql.DefaultPostgreSQLSchema{SubscribeBatchSize: f.batch},
 		OffsetsAdapter:   watermillsql.DefaultPostgreSQLOffsetsAdapter{},
 		InitializeSchema: true,
 	}, f.logger)

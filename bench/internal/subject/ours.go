@@ -11,10 +11,11 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// ours is the relay as its defaults make it: Ordered, four workers, batches of 500.
+// ours is the relay as its defaults make it: four workers, batches of 500.
 type ours struct {
 	Site
-	store     *store
+	mode      outbox.Mode
+	store     *Store
 	publisher closingPublisher
 }
 
@@ -31,24 +32,27 @@ func ourAMQP(site Site) (closingPublisher, error) {
 	return amqp.Open(amqp.Config{URLs: []string{site.AMQP}, Logger: slog.Default()})
 }
 
-func openOurs(publisher func(Site) (closingPublisher, error)) func(context.Context, Site) (Subject, error) {
+func openOurs(
+	publisher func(Site) (closingPublisher, error), mode outbox.Mode,
+) func(context.Context, Site) (Subject, error) {
 	return func(ctx context.Context, site Site) (Subject, error) {
-		s, err := openStore(ctx, site)
+		s, err := OpenStore(ctx, site)
 		if err != nil {
 			return nil, err
 		}
 		p, err := publisher(site)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("open the publisher: %w", err), s.close())
+			return nil, errors.Join(fmt.Errorf("open the publisher: %w", err), s.Close())
 		}
-		return &ours{Site: site, store: s, publisher: p}, nil
+		return &ours{Site: site, mode: mode, store: s, publisher: p}, nil
 	}
 }
 
-func (o *ours) Fill(ctx context.Context) error { return o.store.fill(ctx, o.Site) }
+func (o *ours) Fill(ctx context.Context) error { return o.store.Fill(ctx, o.Site) }
 
 func (o *ours) Drain(ctx context.Context) error {
-	relay, err := outbox.NewRelay(counting{o.store, o.Progress}, o.publisher, outbox.RelayConfig{Logger: slog.Default()})
+	relay, err := outbox.NewRelay(counting{o.store, o.Progress.Add}, o.publisher,
+		outbox.RelayConfig{Mode: o.mode, Logger: slog.Default()})
 	if err != nil {
 		return fmt.Errorf("make the relay: %w", err)
 	}
@@ -68,19 +72,19 @@ func (o *ours) Drain(ctx context.Context) error {
 	return nil
 }
 
-func (o *ours) Close() error { return joinClose(o.publisher.Close, o.store.close) }
+func (o *ours) Close() error { return joinClose(o.publisher.Close, o.store.Close) }
 
 // counting is the store, which tells what it has settled. All of its other methods are the store's own.
 type counting struct {
-	*store
-	progress *Progress
+	*Store
+	settled func(n int)
 }
 
 // Settle counts what the relay found delivered.
 func (c counting) Settle(ctx context.Context, claim outbox.Claim, outcomes []outbox.Outcome) (int, error) {
-	n, err := c.store.Settle(ctx, claim, outcomes)
+	n, err := c.Store.Settle(ctx, claim, outcomes)
 	if err == nil {
-		c.progress.Add(delivered(outcomes))
+		c.settled(delivered(outcomes))
 	}
 	return n, err
 }

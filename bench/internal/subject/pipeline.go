@@ -14,14 +14,14 @@ import (
 // Without a broker it is the fetch and delete alone.
 type pipeline struct {
 	Site
-	store *store
+	store *Store
 	pool  *sql.DB
 	open  newSender
 }
 
 func openPipeline(open newSender) func(context.Context, Site) (Subject, error) {
 	return func(ctx context.Context, site Site) (Subject, error) {
-		s, err := openStore(ctx, site)
+		s, err := OpenStore(ctx, site)
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +33,7 @@ func openPipeline(open newSender) func(context.Context, Site) (Subject, error) {
 	}
 }
 
-func (p *pipeline) Fill(ctx context.Context) error { return p.store.fill(ctx, p.Site) }
+func (p *pipeline) Fill(ctx context.Context) error { return p.store.Fill(ctx, p.Site) }
 
 func (p *pipeline) Drain(ctx context.Context) error {
 	p.Progress.Begin()
@@ -74,7 +74,7 @@ FROM (
 WHERE b.bytes <= $5`
 
 func (p *pipeline) read(ctx context.Context, at *cursors) ([]load.Message, error) {
-	rows, err := p.pool.QueryContext(ctx, pipelineRead, at.lanes, at.done, batch/len(at.lanes)+1, batch, batchBytes)
+	rows, err := p.pool.QueryContext(ctx, pipelineRead, at.lanes, at.done, batch/len(at.lanes)+1, batch, BatchBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read a batch: %w", err)
 	}
@@ -104,7 +104,7 @@ func (p *pipeline) remove(ctx context.Context, messages []load.Message) error {
 	return nil
 }
 
-func (p *pipeline) Close() error { return joinClose(p.pool.Close, p.store.close) }
+func (p *pipeline) Close() error { return joinClose(p.pool.Close, p.store.Close) }
 
 // cursors are the lanes of a worker and the last number read of each.
 type cursors struct {
@@ -114,11 +114,11 @@ type cursors struct {
 
 func newCursors(worker int) *cursors {
 	c := &cursors{}
-	for lane := worker; lane < lanes; lane += workers {
+	for lane := worker; lane < Lanes; lane += Workers {
 		c.lanes = append(c.lanes, int16(lane))
 		c.done = append(c.done, 0)
 	}
 	return c
 }
 
-func (c *cursors) pass(lane int16, seq int64) { c.done[int(lane)/workers] = seq }
+func (c *cursors) pass(lane int16, seq int64) { c.done[int(lane)/Workers] = seq }

@@ -22,12 +22,12 @@ func openPublishing(open newSender) func(context.Context, Site) (Subject, error)
 
 // Fill gives each worker keys of its own, as lanes do, so that order can be kept.
 func (p *publishing) Fill(context.Context) error {
-	shares := make([][]load.Message, workers)
+	shares := make([][]load.Message, Workers)
 	for m, err := range p.Load.All() {
 		if err != nil {
 			return err
 		}
-		w := int(m.Key[len(m.Key)-1]) % workers
+		w := int(m.Key[len(m.Key)-1]) % Workers
 		shares[w] = append(shares[w], m)
 	}
 	p.shares = shares

@@ -31,7 +31,7 @@ func eachWorker(
 	ctx context.Context, site Site, open newSender, work func(ctx context.Context, worker int, to sender) error,
 ) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for w := range workers {
+	for w := range Workers {
 		group.Go(func() error {
 			to, err := open(site)
 			if err != nil {

@@ -21,8 +21,15 @@ type single interface {
 // kafkaSingle is one client, which makes batches of what many goroutines send within a millisecond.
 type kafkaSingle struct{ kafkaSender }
 
+// linger is how long a client that many goroutines use at once waits for company.
+const linger = time.Millisecond
+
 func newKafkaSingle(site Site) (single, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(site.Kafka...), kgo.ProducerLinger(time.Millisecond))
+	return openKafkaSingle(site, kgo.ProducerLinger(linger))
+}
+
+func openKafkaSingle(site Site, options ...kgo.Opt) (*kafkaSingle, error) {
+	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(site.Kafka...))...)
 	if err != nil {
 		return nil, fmt.Errorf("open Kafka: %w", err)
 	}
@@ -35,15 +42,17 @@ func (s *kafkaSingle) SendOne(ctx context.Context, m load.Message) error {
 	return <-done
 }
 
-// amqpSingle is as many connections as the relay has.
+// amqpSingle is some connections in turn, as many as the relay has.
 type amqpSingle struct {
 	senders []*amqpSender
 	turn    atomic.Uint64
 }
 
-func newAMQPSingle(site Site) (single, error) {
+func newAMQPSingle(site Site) (single, error) { return dialAMQPs(site, Workers) }
+
+func dialAMQPs(site Site, n int) (*amqpSingle, error) {
 	s := &amqpSingle{}
-	for range workers {
+	for range n {
 		sender, err := dialAMQP(site, riverWorkers)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())

@@ -17,24 +17,31 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-const lanes = 64 // the default of gormstore.MigrateConfig
+// Lanes is the default of gormstore.MigrateConfig.
+const Lanes = 64
 
-// store is the outbox in the schema of a site.
-type store struct {
+// Store is the outbox in the schema of a site.
+type Store struct {
 	*gormstore.Store
-	pool *sql.DB
+	Pool *sql.DB
 }
 
-func openStore(ctx context.Context, site Site) (*store, error) {
+// OpenStore makes the tables, unless they are there, and opens them.
+func OpenStore(ctx context.Context, site Site) (*Store, error) {
 	pool, err := servers.OpenPool(site.Database)
 	if err != nil {
 		return nil, err
 	}
+	return StoreOn(ctx, pool)
+}
+
+// StoreOn is OpenStore on a pool, which is the store's from now on.
+func StoreOn(ctx context.Context, pool *sql.DB) (*Store, error) {
 	s, err := migrated(ctx, pool)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the outbox: %w", err), pool.Close())
 	}
-	return &store{Store: s, pool: pool}, nil
+	return &Store{Store: s, Pool: pool}, nil
 }
 
 func migrated(ctx context.Context, pool *sql.DB) (*gormstore.Store, error) {
@@ -42,39 +49,66 @@ func migrated(ctx context.Context, pool *sql.DB) (*gormstore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := gormstore.Migrate(ctx, db, gormstore.MigrateConfig{Lanes: lanes}); err != nil {
+	if err := gormstore.Migrate(ctx, db, gormstore.MigrateConfig{Lanes: Lanes}); err != nil {
 		return nil, err
 	}
 	return gormstore.Open(db, gormstore.Config{Logger: slog.Default()})
 }
 
-// fill enqueues the workload of site, one transaction for each batch, in order.
-func (s *store) fill(ctx context.Context, site Site) error {
+// Fill enqueues the workload of site, one transaction for each batch, in order.
+func (s *Store) Fill(ctx context.Context, site Site) error {
 	for messages, err := range site.Load.Batches(fillBatch) {
 		if err != nil {
 			return err
 		}
-		if err := s.enqueue(ctx, site.Destination, messages); err != nil {
+		if err := s.put(ctx, site.Destination, messages); err != nil {
 			return fmt.Errorf("fill the outbox: %w", err)
 		}
 	}
 	return nil
 }
 
-func (s *store) enqueue(ctx context.Context, destination string, messages []load.Message) error {
+// FillAtOnce enqueues it in one transaction, so that all of it is there at once.
+func (s *Store) FillAtOnce(ctx context.Context, site Site) error {
+	err := s.Transaction(ctx, func(tx *gormstore.Tx) error {
+		for messages, err := range site.Load.Batches(fillBatch) {
+			if err != nil {
+				return err
+			}
+			if err := tx.Enqueue(ctx, outgoing(site.Destination, messages)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("fill the outbox at once: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) put(ctx context.Context, destination string, messages []load.Message) error {
+	return s.Transaction(ctx, func(tx *gormstore.Tx) error {
+		return tx.Enqueue(ctx, outgoing(destination, messages)...)
+	})
+}
+
+// outgoing are messages of a workload, on their way to a topic or an exchange.
+func outgoing(destination string, messages []load.Message) []*outbox.Message {
 	if destination == "" {
 		destination = "nowhere"
 	}
-	outgoing := make([]*outbox.Message, len(messages))
+	all := make([]*outbox.Message, len(messages))
 	for i, m := range messages {
-		outgoing[i] = &outbox.Message{
+		all[i] = &outbox.Message{
 			ID: m.ID, Topic: destination, Key: m.Key, Type: eventType, ContentType: mediaType, Payload: m.Body,
 		}
 	}
-	return s.Transaction(ctx, func(tx *gormstore.Tx) error { return tx.Enqueue(ctx, outgoing...) })
+	return all
 }
 
-func (s *store) close() error { return s.pool.Close() }
+// Close closes the pool.
+func (s *Store) Close() error { return s.Pool.Close() }
 
 // joinClose calls all of closers and joins their errors.
 func joinClose(closers ...func() error) error {

@@ -16,18 +16,18 @@ import (
 // storeLoop is the store alone: four workers claim and settle, without a relay and a broker.
 type storeLoop struct {
 	Site
-	store *store
+	store *Store
 }
 
 func openStoreLoop(ctx context.Context, site Site) (Subject, error) {
-	s, err := openStore(ctx, site)
+	s, err := OpenStore(ctx, site)
 	if err != nil {
 		return nil, err
 	}
 	return &storeLoop{Site: site, store: s}, nil
 }
 
-func (l *storeLoop) Fill(ctx context.Context) error { return l.store.fill(ctx, l.Site) }
+func (l *storeLoop) Fill(ctx context.Context) error { return l.store.Fill(ctx, l.Site) }
 
 // Drain ends when all messages have been deleted.
 func (l *storeLoop) Drain(ctx context.Context) error {
@@ -36,15 +36,15 @@ func (l *storeLoop) Drain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(held.Held) != lanes {
-		return fmt.Errorf("acquire lanes: %d of %d", len(held.Held), lanes)
+	if len(held.Held) != Lanes {
+		return fmt.Errorf("acquire lanes: %d of %d", len(held.Held), Lanes)
 	}
 	l.Progress.Begin()
 	defer l.Progress.End()
 	return eachWorker(ctx, l.Site, newDiscard, func(ctx context.Context, worker int, _ sender) error {
-		request := outbox.ClaimRequest{Session: session, Worker: worker, Limit: batch, Bytes: batchBytes}
+		request := outbox.ClaimRequest{Session: session, Worker: worker, Limit: batch, Bytes: BatchBytes}
 		for _, lease := range held.Held {
-			if lease.Lane%workers == worker {
+			if lease.Lane%Workers == worker {
 				request.Lanes = append(request.Lanes, lease)
 			}
 		}
@@ -85,11 +85,11 @@ func (l *storeLoop) Hold(ctx context.Context, n int) error {
 			}
 			messages[i] = load.Message{ID: id, Key: heldKey, Body: make([]byte, l.Load.Size)}
 		}
-		if err := l.store.enqueue(ctx, "", messages); err != nil {
+		if err := l.store.put(ctx, "", messages); err != nil {
 			return err
 		}
 	}
-	return inTransaction(ctx, l.store.pool, `UPDATE outbox_messages SET state = 3 WHERE id = (
+	return inTransaction(ctx, l.store.Pool, `UPDATE outbox_messages SET state = 3 WHERE id = (
 		SELECT id FROM outbox_messages WHERE key = '`+heldKey+`' ORDER BY seq LIMIT 1)`,
 		`INSERT INTO outbox_blocks (lane, key, seq) SELECT lane, key, seq FROM outbox_messages WHERE state = 3`)
 }
@@ -107,4 +107,4 @@ func inTransaction(ctx context.Context, pool *sql.DB, statements ...string) erro
 	return tx.Commit()
 }
 
-func (l *storeLoop) Close() error { return l.store.close() }
+func (l *storeLoop) Close() error { return l.store.Close() }

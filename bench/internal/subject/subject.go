@@ -5,6 +5,7 @@ import (
 
 	"github.com/postroom/postroom/bench/internal/load"
 	"github.com/postroom/postroom/bench/internal/servers"
+	"github.com/postroom/postroom/outbox"
 )
 
 // Subject carries a workload from a table to a broker.
@@ -35,13 +36,17 @@ type Spec struct {
 	Share int
 	// Times multiplies it, for one that is fast.
 	Times int
-	Open  func(ctx context.Context, site Site) (Subject, error)
+	// Open makes a subject that drains a table, Flow one that carries what is written to it. A spec has one of them.
+	Open func(ctx context.Context, site Site) (Subject, error)
+	Flow func(ctx context.Context, site Site) (Flow, error)
 }
 
 // The names of the subjects.
 const (
 	OursKafka       = "ours-kafka"
 	OursAMQP        = "ours-amqp"
+	PipelinedKafka  = "ours-kafka-pipelined"
+	PipelinedAMQP   = "ours-amqp-pipelined"
 	RawKafka        = "raw-kafka"
 	RawAMQP         = "raw-amqp"
 	RawSQL          = "raw-sql"
@@ -49,6 +54,8 @@ const (
 	RawAMQPPublish  = "raw-amqp-publish"
 	ForwarderKafka  = "forwarder-kafka"
 	ForwarderAMQP   = "forwarder-amqp"
+	TunedKafka      = "forwarder-kafka-tuned"
+	TunedAMQP       = "forwarder-amqp-tuned"
 	RiverKafka      = "river-kafka"
 	RiverAMQP       = "river-amqp"
 	SkipLockedKafka = "skip-locked-kafka"
@@ -64,19 +71,22 @@ const slow = 5
 func All() []Spec {
 	kafka, rabbit := servers.Kafka, servers.RabbitMQ
 	return []Spec{
-		{Name: OursKafka, Broker: kafka, Open: openOurs(ourKafka)},
+		{Name: OursKafka, Broker: kafka, Open: openOurs(ourKafka, outbox.Ordered)},
+		{Name: PipelinedKafka, Broker: kafka, Open: openOurs(ourKafka, outbox.Pipelined)},
 		{Name: RawKafka, Broker: kafka, Open: openPipeline(newKafkaSender)},
 		{Name: RawKafkaProduce, Broker: kafka, Open: openPublishing(newKafkaSender)},
 		{Name: SkipLockedKafka, Broker: kafka, Open: openSkipLocked(newKafkaSender)},
 		{Name: RiverKafka, Broker: kafka, Open: openRiver(newKafkaSingle)},
-		{Name: ForwarderKafka, Broker: kafka, Share: slow, Open: openForwarder(watermillKafka)},
-		{Name: RawSQL, Open: openPipeline(newDiscard)},
-		{Name: OursAMQP, Broker: rabbit, Open: openOurs(ourAMQP)},
+		{Name: ForwarderKafka, Broker: kafka, Share: slow, Open: openForwarder(watermillKafka, forwarderBatch)},
+		{Name: TunedKafka, Broker: kafka, Share: slow, Open: openForwarder(watermillKafka, tunedBatch)},
+		{Name: OursAMQP, Broker: rabbit, Open: openOurs(ourAMQP, outbox.Ordered)},
+		{Name: PipelinedAMQP, Broker: rabbit, Open: openOurs(ourAMQP, outbox.Pipelined)},
 		{Name: RawAMQP, Broker: rabbit, Open: openPipeline(newAMQPSender)},
 		{Name: RawAMQPPublish, Broker: rabbit, Open: openPublishing(newAMQPSender)},
 		{Name: SkipLockedAMQP, Broker: rabbit, Open: openSkipLocked(newAMQPSender)},
 		{Name: RiverAMQP, Broker: rabbit, Open: openRiver(newAMQPSingle)},
-		{Name: ForwarderAMQP, Broker: rabbit, Share: slow, Open: openForwarder(watermillAMQP)},
+		{Name: ForwarderAMQP, Broker: rabbit, Share: slow, Open: openForwarder(watermillAMQP, forwarderBatch)},
+		{Name: TunedAMQP, Broker: rabbit, Share: slow, Open: openForwarder(watermillAMQP, tunedBatch)},
 	}
 }
 
@@ -92,12 +102,18 @@ func Stores() []Spec {
 // LargeBody is a body that just fits into a row without being moved out of it.
 const LargeBody = 1_900
 
+// LargeDrain is a large body on its way to a broker.
+const LargeDrain = 2_000
+
 // The bounds of the relay's defaults, which the raw subjects keep too.
 const (
-	workers    = 4
+	Workers    = 4
+	BatchBytes = 8 << 20
 	batch      = 500
-	batchBytes = 8 << 20
-	fillBatch  = 1_000
-	eventType  = "bench.measured"
-	mediaType  = "text/plain"
+)
+
+const (
+	fillBatch = 1_000
+	eventType = "bench.measured"
+	mediaType = "text/plain"
 )

@@ -32,6 +32,6 @@ func watermillAMQP(site Site, logger watermill.LoggerAdapter) (message.Publisher
 	durable := watermillamqp.NewDurablePubSubConfig(site.AMQP, nil)
 	durable.Publish.ConfirmDelivery = true
 	durable.Publish.Mandatory = true
-	durable.Publish.ChannelPoolSize = workers
+	durable.Publish.ChannelPoolSize = Workers
 	return watermillamqp.NewPublisher(durable, logger)
 }
