@@ -1,12 +1,14 @@
 package docs_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +32,13 @@ func TestAPI(t *testing.T) {
 			checkFile(t, filepath.Join(root, "docs", "api", filepath.FromSlash(dir)+".txt"), got, "make api")
 		})
 	}
+	t.Run("has_an_example_of_each_package", func(t *testing.T) {
+		for _, dir := range publicPackages(t) {
+			if !hasExample(t, dir) {
+				t.Errorf("%s has no Example function, by which its documentation shows what it is for", dir)
+			}
+		}
+	})
 	t.Run("lists_no_package_that_is_gone", func(t *testing.T) {
 		lists := os.DirFS(filepath.Join(root, "docs", "api"))
 		err := fs.WalkDir(lists, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -41,6 +50,22 @@ func TestAPI(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// hasExample tells whether a package's tests have an Example function.
+func hasExample(t *testing.T, dir string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+		}
+		return bytes.Contains(source, []byte("\nfunc Example"))
 	})
 }
 
