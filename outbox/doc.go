@@ -30,6 +30,28 @@
 // Exactly once: a crash between the broker's word and the settle publishes again, under the same ID, and consumers
 // drop what they have seen. Order between keys, and order among writers that do not serialize a key.
 //
+// # What becomes of a message
+//
+// A relay claims it, hands it over, and settles it by what the publisher says:
+//
+//	Accepted                 delivered: removed, or kept for a while where the store has an archive
+//	the zero Result          never handed over: put back, as if nothing had been
+//	Unavailable, Unknown,    tried again, for ever; an outage of hours parks nothing
+//	RetryAfter
+//	any other error,         a failure: tried again with backoff, and after Policy.MaxAttempts of them parked
+//	Unroutable
+//	Permanent                parked at once
+//
+// While it waits for another try, and while it is parked, later messages of its key are held. [Policy].OnExhausted can
+// let them pass, or end the relay. A parked message stays until an operator requeues, discards or skips it.
+//
+// # What else a store can do
+//
+// A relay and operators ask a store for more than [Store], each part by itself: [LaneRenewer] and [LaneReleaser] for
+// leases, [Waker] for news of commits, [Pruner] for what is past its time; [Backlogger] for what is stored and how old,
+// [Inspector] for finding messages and acting on them, [Pauser] for holding them back, and [Overseer] for who relays
+// and what fails. gormstore has them all, and memstore all but Pruner.
+//
 // # How it is put together
 //
 // A [Store] is what the database must do and a [Publisher] what the broker must do; a [Relay] stands between them:
