@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-quick bench-store bench-publish bench-capture
+.PHONY: help run test soak test-debezium check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-quick bench-store bench-publish bench-capture chaos chaos-short
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -92,6 +92,17 @@ bench-publish: ## measure the publishers alone, beside the clients that they are
 	@echo "bench-publish: on the servers given, or started here (make services-down ends those)"
 	@scripts/services up
 	@eval "$$(scripts/services env)" && cd bench && go run . -suite publish $(ARGS)
+
+DURATION ?= 60m
+SEED     ?= 1
+
+chaos: ## cause faults for DURATION (60m) in a sequence that SEED (1) decides, on clusters of three nodes (ARGS: flags)
+	@scripts/services install postgres rabbitmq kafka
+	@cd chaos && go run . -cluster -seed $(SEED) -duration $(DURATION) $(ARGS)
+
+chaos-short: ## cause faults for a minute on single nodes, deploy under load, and show that the suite can fail
+	@scripts/services install postgres rabbitmq kafka
+	@cd chaos && go test -v -count=1 -timeout 15m -parallel 2 ./...
 
 $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION)"

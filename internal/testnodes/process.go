@@ -25,6 +25,7 @@ type process struct {
 	command string
 	args    []string
 	env     []string
+	owner   *syscall.Credential // nil is the user of the tests
 
 	running *exec.Cmd
 	ended   chan struct{}
@@ -45,7 +46,7 @@ func (p *process) start(tb testing.TB) {
 	p.running.ExtraFiles = []*os.File{lifeline}
 	p.running.Env, p.running.Dir = p.env, p.folder
 	p.running.Stdout, p.running.Stderr = log, log
-	p.running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: p.owner}
 	must(tb, p.running.Start())
 	must(tb, lifeline.Close())
 	p.ended = make(chan struct{})

@@ -96,7 +96,13 @@ func (n *RabbitMQNode) configure(tb testing.TB, nodes []*RabbitMQNode) {
 }
 
 // URL is where the node listens.
-func (n *RabbitMQNode) URL() string { return fmt.Sprintf("amqp://guest:guest@%s/", address(n.port)) }
+func (n *RabbitMQNode) URL() string { return fmt.Sprintf("amqp://guest:guest@%s/", n.Address()) }
+
+// Name is the node's name among the others.
+func (n *RabbitMQNode) Name() string { return n.name }
+
+// Address is where the node listens.
+func (n *RabbitMQNode) Address() string { return address(n.port) }
 
 // Start starts the node and waits until it answers.
 func (n *RabbitMQNode) Start(tb testing.TB) {

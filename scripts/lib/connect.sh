@@ -8,12 +8,16 @@ connect_jars() { echo "$cache/connect-$kafka_version-debezium-$debezium_version"
 
 connect_jars_are_here() { [ -e "$(connect_jars)/debezium-connector-postgres-$debezium_version.jar" ]; }
 
-create_connect() {
-  local home=$state/connect
+install_connect() {
   java_is_new_enough || die "Java 17 is missing; install the package default-jre-headless"
   connect_jars_are_here || fetch_jars "$(connect_jars)" "org.apache.kafka:connect-runtime:$kafka_version" \
     "org.apache.kafka:connect-json:$kafka_version" "io.debezium:debezium-connector-postgres:$debezium_version" \
     org.slf4j:slf4j-simple:1.7.36
+}
+
+create_connect() {
+  local home=$state/connect
+  install_connect
   choose_port connect "${POSTROOM_CONNECT_PORT:-}" 28083
   connect_settings >"$home/worker.properties"
   mkdir -p "$home/tmp"

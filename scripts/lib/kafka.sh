@@ -8,10 +8,14 @@ kafka_jars() { echo "$cache/kafka-$kafka_version"; }
 
 kafka_jars_are_here() { [ -e "$(kafka_jars)/kafka_2.13-$kafka_version.jar" ]; }
 
-create_kafka() {
-  local home=$state/kafka
+install_kafka() {
   java_is_new_enough || die "Java 17 is missing; install the package default-jre-headless"
   kafka_jars_are_here || fetch_jars "$(kafka_jars)" "org.apache.kafka:kafka_2.13:$kafka_version"
+}
+
+create_kafka() {
+  local home=$state/kafka
+  install_kafka
   choose_port kafka "${POSTROOM_KAFKA_PORT:-}" 29092
   kafka_settings >"$home/server.properties"
   kafka_java kafka.tools.StorageTool format -t "$(kafka_cluster_id)" -c "$home/server.properties" \

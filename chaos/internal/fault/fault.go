@@ -1,0 +1,186 @@
+//go:build unix
+
+// Package fault breaks what a trial runs on, in an order that a seed decides, and heals it again.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/chaos/internal/fleet"
+	"github.com/postroom/postroom/chaos/internal/load"
+	"github.com/postroom/postroom/chaos/internal/stage"
+	"github.com/postroom/postroom/chaos/internal/wait"
+)
+
+// Scene is what faults happen to.
+type Scene struct {
+	*stage.Stage
+	Relays []*fleet.Relay
+	Load   *load.Load
+}
+
+// Fault is one kind of it. Do begins it, waits, and heals it also when ctx ends first.
+type Fault struct {
+	Kind   string
+	Weight int // how often it is chosen beside others of its track
+	Do     func(ctx context.Context, s *Scene, r *rand.Rand) error
+}
+
+// Event is a fault that happened.
+type Event struct {
+	Kind  string    `json:"kind"`
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	Error string    `json:"error,omitempty"` // in the nature of a fault, such as a stop that took too long
+}
+
+// errMissed: the moment for the fault did not come.
+var errMissed = errors.New("the moment did not come")
+
+// brokenScene is an error of the suite: what it was to heal is not healed.
+type brokenScene struct{ error }
+
+// Unwrap returns what went wrong.
+func (b brokenScene) Unwrap() error { return b.error }
+
+// track is faults that come one after another, beside those of other tracks.
+type track struct {
+	name     string
+	min, max time.Duration // pause between two
+	faults   []Fault
+}
+
+// Quiet times let everything recover while messages flow.
+const (
+	storm = 40 * time.Second
+	quiet = 10 * time.Second
+)
+
+// Runner runs the tracks of one trial.
+type Runner struct {
+	scene *Scene
+	seed  uint64
+	only  []string
+	tell  func(format string, args ...any)
+	begin time.Time
+
+	mu     sync.Mutex
+	events []Event
+}
+
+// NewRunner returns a Runner whose choices follow from seed, and which tells of each fault. It causes no other kinds of
+// faults than those of only; none means all.
+func NewRunner(s *Scene, seed uint64, only []string, tell func(format string, args ...any)) *Runner {
+	return &Runner{scene: s, seed: seed, only: only, tell: tell}
+}
+
+// Run lets faults happen until ctx ends, and returns once all are healed.
+func (r *Runner) Run(ctx context.Context) error {
+	r.begin = time.Now()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	for _, t := range tracks(r.scene) {
+		t.faults = slices.DeleteFunc(t.faults, func(f Fault) bool {
+			return len(r.only) > 0 && !slices.Contains(r.only, f.Kind)
+		})
+		if len(t.faults) == 0 {
+			continue
+		}
+		wg.Go(func() {
+			if err := r.follow(ctx, t); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); errors.As(err, &brokenScene{}) {
+		return err
+	}
+	return nil
+}
+
+// Events are the faults so far.
+func (r *Runner) Events() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.events
+}
+
+// Add adds a fault that came from elsewhere.
+func (r *Runner) Add(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+func (r *Runner) follow(ctx context.Context, t track) error {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(t.name))
+	choices := rand.New(rand.NewPCG(r.seed, h.Sum64())) //nolint:gosec // repeatable
+	for n := uint64(0); ; n++ {
+		pause := t.min + time.Duration(choices.Int64N(int64(t.max-t.min)+1))
+		f := choose(t.faults, choices)
+		if !wait.For(ctx, pause) || !r.awaitStorm(ctx) {
+			return nil
+		}
+		e := Event{Kind: f.Kind, From: time.Now().UTC()}
+		err := f.Do(ctx, r.scene, rand.New(rand.NewPCG(r.seed^h.Sum64(), n))) //nolint:gosec // repeatable
+		e.To = time.Now().UTC()
+		switch {
+		case errors.Is(err, errMissed):
+			continue
+		case errors.As(err, &brokenScene{}):
+			return fmt.Errorf("%s: %w", f.Kind, err)
+		case err != nil:
+			e.Error = err.Error()
+		}
+		r.tell("%7.1f s  %-28s %5.1f s  %s", e.From.Sub(r.begin).Seconds(), e.Kind, e.To.Sub(e.From).Seconds(), e.Error)
+		r.Add(e)
+	}
+}
+
+// awaitStorm waits out a quiet time.
+func (r *Runner) awaitStorm(ctx context.Context) bool {
+	into := time.Since(r.begin) % (storm + quiet)
+	return into < storm || wait.For(ctx, storm+quiet-into)
+}
+
+func choose(faults []Fault, choices *rand.Rand) Fault {
+	total := 0
+	for _, f := range faults {
+		total += f.Weight
+	}
+	n := choices.IntN(total)
+	for _, f := range faults {
+		if n -= f.Weight; n < 0 {
+			return f
+		}
+	}
+	return faults[0]
+}
+
+// tracks are what can happen to a scene.
+func tracks(s *Scene) []track {
+	all := []track{
+		{"relays", 500 * time.Millisecond, 1500 * time.Millisecond, relayFaults()},
+		{"database", 3 * time.Second, 8 * time.Second, databaseFaults()},
+		{"network", 2 * time.Second, 5 * time.Second, networkFaults()},
+	}
+	if s.Broker == stage.Kafka {
+		return append(all, track{"broker", 5 * time.Second, 12 * time.Second, kafkaFaults(s)})
+	}
+	return append(all, track{"broker", 5 * time.Second, 12 * time.Second, amqpFaults(s)})
+}
+
+// between returns a time of at least low and below high.
+func between(r *rand.Rand, low, high time.Duration) time.Duration {
+	return low + time.Duration(r.Int64N(int64(high-low)))
+}
