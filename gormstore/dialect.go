@@ -38,7 +38,7 @@ type dialect interface {
 type migrator interface {
 	name() string
 	goose() database.Dialect
-	makeSchema(ctx context.Context, pool *sql.DB) error
+	newSchema(ctx context.Context, q querier) (string, error) // what makes it; empty if it is there
 	tableExists(suffix string) string
 	migrateOptions() []goose.ProviderOption
 	statements(migration string) []string

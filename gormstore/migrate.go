@@ -73,7 +73,7 @@ func checkLanes(ctx context.Context, pool *sql.DB, d dialect, want int) error {
 }
 
 func migrate(ctx context.Context, pool *sql.DB, d dialect, n names, lanes int) error {
-	if err := d.makeSchema(ctx, pool); err != nil {
+	if err := makeSchema(ctx, pool, d); err != nil {
 		return err
 	}
 	steps, err := readMigrations(d, n, lanes)
@@ -85,7 +85,7 @@ func migrate(ctx context.Context, pool *sql.DB, d dialect, n names, lanes int) e
 		return err
 	}
 	options := []goose.ProviderOption{
-		goose.WithStore(versions), goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true),
+		goose.WithStore(versions), goose.WithGoMigrations(toGoose(steps)...), goose.WithDisableGlobalRegistry(true),
 	}
 	options = append(options, d.migrateOptions()...)
 	provider, err := goose.NewProvider(goose.DialectCustom, pool, nil, options...)
@@ -112,28 +112,56 @@ func upgrade(ctx context.Context, provider *goose.Provider) error {
 	}
 }
 
+// versioner is a dialect that makes the migration library's table itself.
+type versioner interface {
+	makeVersions(ctx context.Context, q querier) error
+}
+
+func makeSchema(ctx context.Context, q querier, d dialect) error {
+	text, err := d.newSchema(ctx, q)
+	if err != nil {
+		return err
+	}
+	if text != "" {
+		if _, err := q.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	if v, ok := d.(versioner); ok {
+		return v.makeVersions(ctx, q)
+	}
+	return nil
+}
+
 // readMigrations returns the embedded migrations of d with the names put in. They are one transaction each.
-func readMigrations(d dialect, n names, lanes int) ([]*goose.Migration, error) {
+func readMigrations(d dialect, n names, lanes int) ([]MigrationStep, error) {
 	dir := path.Join("migrations", d.name())
 	files, err := fs.ReadDir(migrations, dir)
 	if err != nil {
 		return nil, err
 	}
-	var steps []*goose.Migration
+	var steps []MigrationStep
 	for _, f := range files {
 		text, err := fs.ReadFile(migrations, path.Join(dir, f.Name()))
 		if err != nil {
 			return nil, err
 		}
 		number, _, _ := strings.Cut(f.Name(), "_")
-		version, err := strconv.ParseInt(number, 10, 64)
+		version, err := strconv.Atoi(number)
 		if err != nil {
 			return nil, fmt.Errorf("number of migration %s: %w", f.Name(), err)
 		}
-		statements := d.statements(n.renderMigration(string(text), lanes))
-		steps = append(steps, goose.NewGoMigration(version, runSQL(statements), nil))
+		steps = append(steps, MigrationStep{version, d.statements(n.renderMigration(string(text), lanes))})
 	}
 	return steps, nil
+}
+
+func toGoose(steps []MigrationStep) []*goose.Migration {
+	list := make([]*goose.Migration, len(steps))
+	for i, s := range steps {
+		list[i] = goose.NewGoMigration(int64(s.Version), runSQL(s.Statements), nil)
+	}
+	return list
 }
 
 func runSQL(statements []string) *goose.GoFunc {

@@ -45,31 +45,29 @@ const (
 	myFirstVersion = `INSERT IGNORE INTO %s (id, version_id, is_applied) VALUES (1, 0, TRUE)`
 )
 
-func (m *mysql) makeSchema(ctx context.Context, pool *sql.DB) error {
-	if m.names.schema != "" {
-		if err := m.makeDatabase(ctx, pool); err != nil {
-			return err
-		}
+func (m *mysql) newSchema(ctx context.Context, q querier) (string, error) {
+	if m.names.schema == "" {
+		return "", nil
 	}
+	const find = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = "
+	var n int
+	err := q.QueryRowContext(ctx, find+sqlText(m.names.schema)).Scan(&n)
+	if err != nil || n > 0 {
+		return "", err
+	}
+	return fmt.Sprintf(myMakeSchema, m.names.quote(m.names.schema)), nil
+}
+
+func (m *mysql) makeVersions(ctx context.Context, q querier) error {
 	var exists bool
-	err := pool.QueryRowContext(ctx, m.tableExists("migrations")).Scan(&exists)
+	err := q.QueryRowContext(ctx, m.tableExists("migrations")).Scan(&exists)
 	if err == nil && !exists {
-		_, err = pool.ExecContext(ctx, fmt.Sprintf(myVersions, m.names.table("migrations")))
+		_, err = q.ExecContext(ctx, fmt.Sprintf(myVersions, m.names.table("migrations")))
 	}
 	if err != nil {
 		return err
 	}
-	_, err = pool.ExecContext(ctx, fmt.Sprintf(myFirstVersion, m.names.table("migrations")))
-	return err
-}
-
-func (m *mysql) makeDatabase(ctx context.Context, pool *sql.DB) error {
-	const find = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = "
-	var n int
-	err := pool.QueryRowContext(ctx, find+sqlText(m.names.schema)).Scan(&n)
-	if err == nil && n == 0 {
-		_, err = pool.ExecContext(ctx, fmt.Sprintf(myMakeSchema, m.names.quote(m.names.schema)))
-	}
+	_, err = q.ExecContext(ctx, fmt.Sprintf(myFirstVersion, m.names.table("migrations")))
 	return err
 }
 

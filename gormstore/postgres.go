@@ -83,17 +83,16 @@ func (p *postgres) tableExists(suffix string) string {
 	return fmt.Sprintf("SELECT to_regclass(%s) IS NOT NULL", literal(p.names.table(suffix)))
 }
 
-func (p *postgres) makeSchema(ctx context.Context, pool *sql.DB) error {
+func (p *postgres) newSchema(ctx context.Context, q querier) (string, error) {
 	if p.names.schema == "" {
-		return nil
+		return "", nil
 	}
 	var exists bool
-	err := pool.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", p.names.quote(p.names.schema)).Scan(&exists)
+	err := q.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", p.names.quote(p.names.schema)).Scan(&exists)
 	if err != nil || exists {
-		return err
+		return "", err
 	}
-	_, err = pool.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+p.names.quote(p.names.schema))
-	return err
+	return "CREATE SCHEMA IF NOT EXISTS " + p.names.quote(p.names.schema), nil
 }
 
 // statements of a migration go to the server together. It gives up rather than wait for a lock: whoever wants the table

@@ -71,11 +71,11 @@ func newSQLite(n names) *sqlite {
 	}}
 }
 
-func (*sqlite) name() string                              { return "sqlite" }
-func (*sqlite) goose() database.Dialect                   { return database.DialectSQLite3 }
-func (*sqlite) makeSchema(context.Context, *sql.DB) error { return nil }
-func (*sqlite) migrateOptions() []goose.ProviderOption    { return nil }
-func (*sqlite) statements(text string) []string           { return []string{text} }
+func (*sqlite) name() string                                       { return "sqlite" }
+func (*sqlite) goose() database.Dialect                            { return database.DialectSQLite3 }
+func (*sqlite) newSchema(context.Context, querier) (string, error) { return "", nil }
+func (*sqlite) migrateOptions() []goose.ProviderOption             { return nil }
+func (*sqlite) statements(text string) []string                    { return []string{text} }
 
 func (l *sqlite) tableExists(suffix string) string {
 	const text = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '%s_%s')"

@@ -53,6 +53,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 		fmt.Fprintf(errs, "postroom: %v\nSee 'postroom help'.\n", err)
 		return exitUsage
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted: %w", err)
+	}
 	fmt.Fprintf(errs, "postroom: %v\n", err)
 	if errors.Is(err, gormstore.ErrSchema) {
 		fmt.Fprintln(errs, "See 'postroom schema check', and 'postroom migrate' for tables that are missing or old.")
@@ -71,9 +74,21 @@ type usageError struct{ error }
 
 // commands is what the program can do; each has a file of its own.
 var commands = []func(*target) *cobra.Command{
-	newDoctor,
+	newMigrate,
+	newSchema,
+	newStatus,
 	newOwners,
+	newList,
+	newShow,
+	newRequeue,
+	newDiscard,
+	newSkip,
+	newPause,
+	newResume,
+	newRelease,
+	newPurge,
 	newRelay,
+	newDoctor,
 	newVerify,
 }
 

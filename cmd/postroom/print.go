@@ -47,6 +47,15 @@ func plain(text string) string {
 	return strconv.Quote(text)
 }
 
+// short cuts text for a cell.
+func short(text string, runes int) string {
+	list := []rune(text)
+	if len(list) <= runes {
+		return text
+	}
+	return string(list[:runes-1]) + "…"
+}
+
 // span is a duration in its two largest units.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
@@ -69,3 +78,19 @@ func span(d time.Duration) string {
 
 // seconds is a duration as JSON has it, in milliseconds exactly.
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
+
+// instant is a time as people read it.
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// count is n of something.
+func count(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + one + "s"
+}
