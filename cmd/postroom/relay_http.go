@@ -11,7 +11,8 @@ import (
 	"github.com/postroom/postroom/telemetry/health"
 )
 
-// serveHTTP serves probes from before the relay starts until end is called, if the configuration says where.
+// serveHTTP serves probes and metrics from before the relay starts until end is called, if the configuration says
+// where.
 func (p *relayProcess) serveHTTP(ctx context.Context) (end func(), err error) {
 	if p.config.HTTP.Address == "" {
 		return func() {}, nil
@@ -20,6 +21,7 @@ func (p *relayProcess) serveHTTP(ctx context.Context) (end func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve health and metrics at http.address: %w", err)
 	}
+	unwatch := p.monitor.Watch(p.store, p.relay)
 	server := &http.Server{Handler: p.handler(), ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan struct{})
 	go func() {
@@ -32,6 +34,7 @@ func (p *relayProcess) serveHTTP(ctx context.Context) (end func(), err error) {
 	return func() {
 		_ = server.Close() // answers are short, and the process ends
 		<-ended
+		unwatch()
 	}, nil
 }
 
@@ -40,5 +43,6 @@ func (p *relayProcess) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", checks.Live())
 	mux.Handle("GET /readyz", checks.Ready())
+	mux.Handle("GET /metrics", p.monitor.Handler())
 	return mux
 }

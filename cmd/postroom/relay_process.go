@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/cmd/postroom/internal/database"
+	"github.com/postroom/postroom/cmd/postroom/internal/monitor"
 	"github.com/postroom/postroom/cmd/postroom/internal/relayconf"
 	"github.com/postroom/postroom/gormstore"
 	"github.com/postroom/postroom/outbox"
@@ -20,6 +21,7 @@ type relayProcess struct {
 	log         *slog.Logger
 	brokers     []relayconf.Broker
 	db, control *gorm.DB
+	monitor     *monitor.Monitor
 	store       *gormstore.Store
 	relay       *outbox.Relay
 }
@@ -57,7 +59,18 @@ func (p *relayProcess) prepare() error {
 	if p.store, err = gormstore.Open(p.db, config); err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	if p.relay, err = outbox.NewRelay(p.store, relayconf.Mux(p.brokers), p.config.RelayConfig(p.log)); err != nil {
+	if p.monitor, err = monitor.New(p.config.Database.Name, p.log); err != nil {
+		return err
+	}
+	mux, err := relayconf.Mux(p.brokers, func(b relayconf.Broker) (outbox.Publisher, error) {
+		return p.monitor.Publisher(b.Publisher, b.System())
+	})
+	if err != nil {
+		return err
+	}
+	relay := p.config.RelayConfig(p.log)
+	relay.Observer = p.monitor.Observer()
+	if p.relay, err = outbox.NewRelay(p.store, mux, relay); err != nil {
 		return fmt.Errorf("relay: %w", err)
 	}
 	return nil
@@ -135,6 +148,9 @@ func (p *relayProcess) checkBroker(ctx context.Context, b relayconf.Broker) erro
 // close ends the connections.
 func (p *relayProcess) close() error {
 	err := relayconf.CloseAll(p.brokers)
+	if p.monitor != nil {
+		err = errors.Join(err, p.monitor.Close())
+	}
 	for _, db := range []*gorm.DB{p.control, p.db} {
 		if db != nil {
 			err = errors.Join(err, database.Close(db))

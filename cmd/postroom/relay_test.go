@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -132,6 +133,21 @@ func TestRelay(t *testing.T) {
 			t.Errorf("livez answers %d, want 200", got)
 		}
 	})
+	t.Run("exports_its_metrics", func(t *testing.T) {
+		t.Parallel()
+		d, b := newPostgreSQL(t).migrate(), onKafka(t)
+		p := startRelay(d, b.settings, "http: {address: '127.0.0.1:0'}")
+		d.enqueue(orders(b.topic, 20)...)
+		for _, want := range []string{
+			`outbox_settled_total{.*verdict="delivered".*} 20`, `messaging_client_sent_messages_total{.*kafka.*} 20`,
+			`outbox_backlog_available{.*} 1`, `outbox_relays{.*state="ready".*} 1`, `go_goroutines `,
+		} {
+			eventually(t, want, func() bool {
+				status, text := p.get("metrics")
+				return status == http.StatusOK && regexp.MustCompile(want).MatchString(text)
+			})
+		}
+	})
 	t.Run("is_killed_by_a_second_signal", func(t *testing.T) {
 		t.Parallel()
 		d := newPostgreSQL(t).migrate()
@@ -159,14 +175,22 @@ func TestRelay(t *testing.T) {
 // probe asks the relay's HTTP server, and returns the status of its answer.
 func (p *process) probe(path string) int {
 	p.Helper()
+	status, _ := p.get(path)
+	return status
+}
+
+func (p *process) get(path string) (status int, text string) {
+	p.Helper()
 	p.await("outbox: health and metrics are served")
 	at := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(p.errs.String())
 	request, err := http.NewRequestWithContext(p.Context(), http.MethodGet, "http://"+at[1]+"/"+path, nil)
 	must(p, err)
 	answer, err := http.DefaultClient.Do(request)
 	must(p, err)
+	body, err := io.ReadAll(answer.Body)
+	must(p, err)
 	must(p, answer.Body.Close())
-	return answer.StatusCode
+	return answer.StatusCode, string(body)
 }
 
 // silence is the address of a server that takes connections and never says a word.

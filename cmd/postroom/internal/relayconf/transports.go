@@ -65,6 +65,14 @@ func (t *Transport) open(log *slog.Logger) (Publisher, error) {
 	return t.AMQP.open(log)
 }
 
+// System is the broker's kind in the words of OpenTelemetry's conventions.
+func (b Broker) System() string {
+	if b.Kafka {
+		return "kafka"
+	}
+	return "rabbitmq"
+}
+
 // CloseAll closes what OpenTransports has opened.
 func CloseAll(brokers []Broker) error {
 	var errs []error
@@ -76,14 +84,18 @@ func CloseAll(brokers []Broker) error {
 	return errors.Join(errs...)
 }
 
-// Mux routes to brokers.
-func Mux(brokers []Broker) outbox.Mux {
+// Mux routes to brokers, through what wrap makes of each publisher.
+func Mux(brokers []Broker, wrap func(Broker) (outbox.Publisher, error)) (outbox.Mux, error) {
 	mux := make(outbox.Mux, len(brokers)+1)
 	for _, b := range brokers {
-		mux[b.Name] = b.Publisher
+		p, err := wrap(b)
+		if err != nil {
+			return nil, err
+		}
+		mux[b.Name] = p
 		if b.Default {
-			mux[""] = b.Publisher
+			mux[""] = p
 		}
 	}
-	return mux
+	return mux, nil
 }
