@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-quick bench-store bench-publish bench-capture chaos chaos-short
+.PHONY: help run test soak test-debezium check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-quick bench-report bench-store bench-publish bench-capture chaos chaos-short
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +49,7 @@ build:
 
 docs:
 	go test -count=1 ./internal/docs/
+	cd bench && go test -count=1 -run '^TestReport$$' .
 
 api: ## write docs/api anew, what each package exports
 	go test ./internal/docs -run '^TestAPI$$' -update
@@ -76,6 +77,9 @@ bench: ## measure everything, beside raw limits and other ways (ARGS: flags, see
 bench-quick: ## measure the main ratios in a few minutes
 	@scripts/services up postgres rabbitmq kafka
 	@eval "$$(scripts/services env postgres rabbitmq kafka)" && cd bench && go run . -suite quick -repeats 3 $(ARGS)
+
+bench-report: ## write docs/performance.md, its pictures and bench/results/latest.csv from the latest results
+	@cd bench && go run . -report
 
 bench-store: ## measure the store alone, beside bare loops, in clean and in tired databases, and Enqueue beside Create
 	@echo "bench-store: on the servers given, or started here (make services-down ends those)"

@@ -43,7 +43,7 @@ const (
 
 func suites() map[string]suite {
 	return map[string]suite{
-		suiteFull:    {all, fullSteps, fullComparisons, "latest.json"},
+		suiteFull:    {all, fullSteps, fullComparisons, latestResults},
 		suiteQuick:   {all, quickSteps, fullComparisons, "quick.json"},
 		suiteDrain:   {subject.All, drainSteps, drainComparisons, "drain.json"},
 		suiteStore:   {subject.Stores, storeSteps, storeComparisons, "store.json"},
