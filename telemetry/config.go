@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -81,6 +82,9 @@ func New(config Config) (*Telemetry, error) {
 	}
 	if _, err := meter.RegisterCallback(t.observe, made.observed...); err != nil {
 		return nil, fmt.Errorf("telemetry: register instruments: %w", err)
+	}
+	for _, c := range []metric.Int64Counter{made.uncertain, made.claimsLost, made.leasesLost} {
+		c.Add(context.Background(), 0, t.with()) // or else their first event would be no increase
 	}
 	return t, nil
 }

@@ -61,6 +61,12 @@ func (a *app) relay(t *testing.T, config outbox.RelayConfig) {
 	config.Logger = slog.New(slog.DiscardHandler)
 	relay, err := outbox.NewRelay(a.store, a.broker.publisher(t), config)
 	must(t, err)
+	runRelay(t, relay)
+}
+
+// runRelay runs a relay until the test ends.
+func runRelay(t *testing.T, relay *outbox.Relay) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- relay.Run(ctx) }()

@@ -82,7 +82,9 @@ func (k kafkaCluster) record(t *testing.T, topic string) *recorder {
 	wg.Go(func() {
 		for ctx.Err() == nil {
 			client.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
-				rec.add(delivery{id: header(r, outbox.HeaderID), kind: header(r, outbox.HeaderType)}, r.Value)
+				rec.add(delivery{
+					id: header(r, outbox.HeaderID), kind: header(r, outbox.HeaderType), trace: header(r, "traceparent"),
+				}, r.Value)
 				read.pass(r)
 			})
 		}

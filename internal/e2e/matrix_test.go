@@ -56,6 +56,8 @@ func everywhere(t *testing.T, c combination) {
 // realBroker are the claims about brokers and relays that end and begin. The broker inside a process ends with it.
 func realBroker(t *testing.T, c combination) {
 	t.Helper()
+	claim(t, c, "parks_what_fails_delivers_it_when_it_is_requeued_and_shows_so", recoversParked)
+	claim(t, c, "is_not_ready_while_nobody_relays", noticesNobody)
 	claim(t, c, "answers_201_while_the_broker_is_down_and_delivers_all_in_order_afterwards", survivesOutage)
 	claim(t, c, "shares_5000_messages_between_two_relays_each_once_and_in_order", sharesBetweenRelays)
 	claim(t, c, "delivers_all_in_order_when_a_relay_is_killed", survivesKill)

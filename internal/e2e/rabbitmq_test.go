@@ -98,7 +98,8 @@ func (r rabbitMQ) record(t *testing.T, topic string) *recorder {
 				continue
 			}
 			id, _ := d.Headers[outbox.HeaderID].(string)
-			rec.add(delivery{id: id, messageID: d.MessageId, kind: d.Type}, d.Body)
+			trace, _ := d.Headers["traceparent"].(string)
+			rec.add(delivery{id: id, messageID: d.MessageId, kind: d.Type, trace: trace}, d.Body)
 		}
 	}()
 	return rec

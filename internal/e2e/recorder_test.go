@@ -20,6 +20,7 @@ type delivery struct {
 	id        string // the header that Watermill reads
 	messageID string // the broker's own, if it has one
 	kind      string
+	trace     string // the header traceparent
 	body
 }
 
