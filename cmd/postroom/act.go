@@ -143,8 +143,11 @@ func (t *target) deed(c *cobra.Command, o *order, args []string) error {
 			result.Changed, err = o.carryOut(ctx, c, store, act, found.messages)
 		}
 		printed := t.print(c, result, func(w io.Writer) { writeDeed(w, o.deed, result, found.sample) })
-		if err := errors.Join(err, printed); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("call it again for the rest: %w", err)
+		}
+		if printed != nil {
+			return printed
 		}
 		if len(found.unmatched) > 0 {
 			return findingError{errUnmatched}

@@ -64,7 +64,7 @@ func (o *order) carryOut(
 		now, err := o.do(store, ctx, act, ids...)
 		changed += now
 		if err != nil {
-			return changed, fmt.Errorf("%s, call it again for the rest: %w", o.past, err)
+			return changed, err
 		}
 		done += n
 		bar.add(n)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -72,5 +71,5 @@ func noRelay(relay string, labels []string) error {
 	if len(labels) == 0 {
 		return fmt.Errorf("relay %q has no session, and no other has one", relay)
 	}
-	return fmt.Errorf("relay %q has no session: those that have are %s", relay, strings.Join(labels, ", "))
+	return fmt.Errorf("relay %q has no session: those that have are %q", relay, labels)
 }

@@ -89,7 +89,7 @@ func TestRelease(t *testing.T) {
 	d.run("release", "--relay", "shop-1").want(exitFailed, "no other has one")
 	r := d.seed()
 	d.run("release").want(exitUsage, "--relay")
-	d.run("release", "--relay", "shop-2").want(exitFailed, `relay "shop-2" has no session: those that have are shop-1`)
+	d.run("release", "--relay", "shop-2").want(exitFailed, `relay "shop-2" has no session: those that have are ["shop-1"]`)
 	d.run("release", "--relay", "shop-1").want(0, "ended session "+r.id.String(), "draws a new session")
 	if heir := d.join("shop-2"); len(heir.lanes) != 8 {
 		t.Errorf("the next relay got %d lanes at once, want all 8", len(heir.lanes))
@@ -132,4 +132,24 @@ func TestRoot(t *testing.T) {
 	if strings.Contains(r.errs, "secret") {
 		t.Errorf("printed a password: %s", r.errs)
 	}
+}
+
+// TestMariaDB: each command works there as on PostgreSQL.
+func TestMariaDB(t *testing.T) {
+	t.Parallel()
+	d := newMariaDB(t).migrate()
+	r := d.seed()
+	id := seedID(1).String()
+	d.run("status").want(0, "orders    parked     2", "shop-1", "nothing is paused")
+	d.run("owners").want(0, r.id.String(), "0-7")
+	d.run("list", "--status", "parked", "--error", "refused").want(0, id)
+	d.run("skip", id, "--yes", "--reason", "later").want(0, "skipped 1 of 1 message")
+	d.run("discard", "--class", "permanent", "--yes", "--reason", "too large").want(0, "discarded 1 of 1 message")
+	d.run("requeue", id, "--yes", "--reason", "again").want(0, "requeued 1 of 1 message")
+	d.run("show", id, "--payload").want(0, `{"order":1}`, "skip", "requeue", "later", "again")
+	d.run("pause", "--key", "customer-5", "--reason", "x").want(0, "key customer-5")
+	d.run("resume", "--key", "customer-5", "--reason", "x").want(0, "nothing is paused")
+	d.run("release", "--relay", "shop-1").want(0, r.id.String())
+	d.run("list", "--status", "suspect").want(0, seedID(6).String())
+	d.run("purge", "--older-than", "1h").want(0, "purged 0 messages")
 }
