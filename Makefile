@@ -3,14 +3,14 @@
 LINT_VERSION := 2.15.0
 LINT         := $(CURDIR)/bin/golangci-lint-$(LINT_VERSION)
 MODULES      := $(dir $(wildcard go.mod */go.mod))
-SCRIPTS      := .ci/run scripts/services scripts/test $(wildcard scripts/lib/*.sh)
+SCRIPTS      := .ci/run scripts/services scripts/test scripts/fuzz scripts/vuln $(wildcard scripts/lib/*.sh)
 
 # All but the race detector of scripts/test works without a C compiler.
 export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-quick bench-report bench-store bench-publish bench-capture chaos chaos-short
+.PHONY: help run test soak test-debezium fuzz vuln check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-quick bench-report bench-store bench-publish bench-capture chaos chaos-short
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,6 +30,13 @@ test-debezium: ## let a stock Debezium read the table beside our relay, and comp
 	@POSTROOM_SERVICES_DIR=$${POSTROOM_SERVICES_DIR:-$(CURDIR)/.services}/debezium \
 		TEST_SERVERS="postgres kafka connect" \
 		env -u POSTGRES_URL -u POSTROOM_POSTGRES_PORT scripts/test -tags soak $(ARGS) ./internal/debezium
+
+fuzz: ## fuzz everything that parses, each target for FUZZTIME (30s; ARGS: packages)
+	@scripts/fuzz $(ARGS)
+
+# It needs the vulnerability database, so CI does without.
+vuln: ## look for known vulnerabilities in what the code calls (VULNDB: a database instead of vuln.go.dev)
+	@VULNDB=$(VULNDB) scripts/vuln $(ARGS)
 
 check: format lint tidy build docs scripts ## everything about the source that needs no server
 

@@ -151,7 +151,7 @@ func readMigrations(d dialect, n names, lanes int) ([]MigrationStep, error) {
 		if err != nil {
 			return nil, fmt.Errorf("number of migration %s: %w", f.Name(), err)
 		}
-		steps = append(steps, MigrationStep{version, d.statements(n.renderMigration(string(text), lanes))})
+		steps = append(steps, MigrationStep{version, renderMigration(d, n, string(text), lanes)})
 	}
 	return steps, nil
 }
@@ -162,6 +162,15 @@ func toGoose(steps []MigrationStep) []*goose.Migration {
 		list[i] = goose.NewGoMigration(int64(s.Version), runSQL(s.Statements), nil)
 	}
 	return list
+}
+
+// renderMigration puts the names in last: a schema may be called like anything that is replaced or parted before.
+func renderMigration(d dialect, n names, text string, lanes int) []string {
+	statements := d.statements(strings.ReplaceAll(text, "{lane_count}", strconv.Itoa(lanes)))
+	for i, s := range statements {
+		statements[i] = n.render(s)
+	}
+	return statements
 }
 
 func runSQL(statements []string) *goose.GoFunc {

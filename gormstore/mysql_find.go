@@ -29,20 +29,28 @@ var myFindIndex = map[string]string{
 }
 
 func (m *mysql) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Record, error) {
+	text, args := m.findText(f)
+	if text == "" {
+		return nil, nil
+	}
+	return readRecords(pool.QueryContext(ctx, text, args...))
+}
+
+func (m *mysql) findText(f finding) (string, []any) {
 	var reads []string
 	for _, place := range places(f.Filter) {
 		reads = append(reads, replaceAll(myFindPlace, "{place}", place, "{index}", myFindIndex[place]))
 	}
 	if len(reads) == 0 {
-		return nil, nil
+		return "", nil
 	}
 	text := replaceAll(myFind, "{columns}", findColumns, "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
 	text = replaceAll(replaceAll(text, "{match}", findMatch+findOnly(f.Status, "")),
 		"{id}", "UNHEX(REPLACE($12, '-', ''))", "{claimed}", myClaimed,
 		"{position}", "instr", "{microseconds}", "", "CAST(0 AS bigint)", "0",
 		"{wait}", "m.available_at - {now}", "{available}", "m.available_at", "{created}", "m.created_at")
-	text, args := positional(m.text(text), f.args())
-	return readRecords(pool.QueryContext(ctx, text, args...))
+	text, args := positional(text, f.args()) // before the names come in: one may hold a dollar
+	return m.text(text), args
 }
 
 var numbered = regexp.MustCompile(`\$[0-9]+`)

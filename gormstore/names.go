@@ -3,7 +3,6 @@ package gormstore
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -83,11 +82,6 @@ func (n names) replacer() *strings.Replacer {
 		pairs = append(pairs, "{name_"+x+"}", n.quote(n.prefix+"_"+x))
 	}
 	return strings.NewReplacer(pairs...)
-}
-
-// renderMigration is render for a migration, which also needs the number of lanes.
-func (n names) renderMigration(sql string, lanes int) string {
-	return strings.ReplaceAll(n.render(sql), "{lane_count}", strconv.Itoa(lanes))
 }
 
 // replaceAll replaces pairs of old and new.

@@ -115,10 +115,10 @@ func parseUUID(s string) (uuid.UUID, error) {
 func metadata(m *outbox.Message, keyMetadata string) message.Metadata {
 	headers := outbox.WireHeaders(m)
 	md := make(message.Metadata, len(headers)+2)
-	md[metadataName] = m.Type
 	for _, h := range headers {
 		md[h.Name] = h.Value
 	}
+	md[metadataName] = cmp.Or(md[metadataName], m.Type) // a header of its own may be empty
 	delete(md, outbox.HeaderID)
 	if m.Key != "" {
 		md[keyMetadata] = m.Key

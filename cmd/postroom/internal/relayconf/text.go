@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,13 +33,19 @@ type URL string
 // MarshalText shows the address without its password and without its parameters, which may be one.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
+// shown are the schemes of addresses whose parts are known. What has none of them is a driver's own form.
+var shown = []string{"amqp", "amqps", "http", "https", "mariadb", "mysql", "postgres", "postgresql"}
+
 func (u URL) String() string {
 	if u == "" {
 		return ""
 	}
 	parsed, err := url.Parse(string(u))
-	if err != nil || parsed.Host == "" {
-		return redacted // a driver's own form
+	if err != nil || parsed.Host == "" || !slices.Contains(shown, parsed.Scheme) {
+		return redacted
+	}
+	if strings.Contains(parsed.EscapedPath()+parsed.RawQuery+parsed.EscapedFragment(), "@") {
+		return redacted // a password with a slash ends the host too early, and stands in the path
 	}
 	if _, secret := parsed.User.Password(); secret {
 		parsed.User = url.UserPassword(parsed.User.Username(), redacted)
