@@ -151,5 +151,5 @@ func writePage() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(pageFile, []byte(page), 0o600)
+	return os.WriteFile(pageFile, []byte(page), 0o644)
 }

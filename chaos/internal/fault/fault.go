@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -121,18 +122,37 @@ func (r *Runner) Add(e Event) {
 	r.events = append(r.events, e)
 }
 
-func (r *Runner) follow(ctx context.Context, t track) error {
+// step is a fault to come, with what it draws its own choices from.
+type step struct {
+	Fault
+	pause time.Duration // before it
+	rand  *rand.Rand
+}
+
+// steps are the faults of a track without end, which follow from a seed.
+func (t track) steps(seed uint64) iter.Seq[step] {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.name))
-	choices := rand.New(rand.NewPCG(r.seed, h.Sum64())) //nolint:gosec // repeatable
-	for n := uint64(0); ; n++ {
-		pause := t.min + time.Duration(choices.Int64N(int64(t.max-t.min)+1))
-		f := choose(t.faults, choices)
-		if !wait.For(ctx, pause) || !r.awaitStorm(ctx) {
-			return nil
+	choices := rand.New(rand.NewPCG(seed, h.Sum64())) //nolint:gosec // repeatable
+	return func(yield func(step) bool) {
+		for {
+			pause := t.min + time.Duration(choices.Int64N(int64(t.max-t.min)+1))
+			own := rand.New(rand.NewPCG(choices.Uint64(), choices.Uint64())) //nolint:gosec // repeatable
+			if !yield(step{choose(t.faults, choices), pause, own}) {
+				return
+			}
+		}
+	}
+}
+
+// follow lets the faults of a track happen.
+func (r *Runner) follow(ctx context.Context, t track) error {
+	for f := range t.steps(r.seed) {
+		if !wait.For(ctx, f.pause) || !r.awaitStorm(ctx) {
+			break
 		}
 		e := Event{Kind: f.Kind, From: time.Now().UTC()}
-		err := f.Do(ctx, r.scene, rand.New(rand.NewPCG(r.seed^h.Sum64(), n))) //nolint:gosec // repeatable
+		err := f.Do(ctx, r.scene, f.rand)
 		e.To = time.Now().UTC()
 		switch {
 		case errors.Is(err, errMissed):
@@ -145,6 +165,7 @@ func (r *Runner) follow(ctx context.Context, t track) error {
 		r.tell("%7.1f s  %-28s %5.1f s  %s", e.From.Sub(r.begin).Seconds(), e.Kind, e.To.Sub(e.From).Seconds(), e.Error)
 		r.Add(e)
 	}
+	return nil
 }
 
 // awaitStorm waits out a quiet time.

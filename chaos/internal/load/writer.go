@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	mainKeys    = 150
-	fragileKeys = 20
+	mainKeys    = 500
+	fragileKeys = 60
 )
 
 // keys are those of healthy messages. A key belongs to one topic, so that its order can be seen.

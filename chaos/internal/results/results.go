@@ -124,7 +124,7 @@ func (f *File) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)

@@ -96,20 +96,30 @@ func (t *trial) recordHeld(ctx context.Context, to *verify.Writer) error {
 // margin is how long after a fault its effects may begin: time-outs, backoff, a lease, a consumer that lags.
 const margin = 20 * time.Second
 
-// recordFaults records what excuses copies: each claim in the time of a fault that ended while some of its messages
-// were still stored, with their number.
+// recordFaults records what excuses copies.
 func (t *trial) recordFaults(ctx context.Context, to *verify.Writer) error {
-	events := t.events()
 	claims, err := t.claims(ctx)
 	if err != nil {
 		return err
 	}
+	for _, r := range excuses(t.events(), claims) {
+		if err := to.Write(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// excuses are the claims that were open in the time of a fault and ended while some of their messages were still
+// stored, with the number of those. A copy can come until the last claim of one of them has ended.
+func excuses(events []fault.Event, claims []claim) []verify.Record {
 	last := map[uuid.UUID]time.Time{} // by message, the end of its last claim
 	for _, c := range claims {
 		for _, id := range c.ids {
 			last[id] = c.ended
 		}
 	}
+	var excuses []verify.Record
 	for _, c := range claims {
 		if c.remaining == 0 {
 			continue
@@ -123,14 +133,11 @@ func (t *trial) recordFaults(ctx context.Context, to *verify.Writer) error {
 				until = last[id]
 			}
 		}
-		err := to.Write(verify.Record{
+		excuses = append(excuses, verify.Record{
 			Kind: verify.Fault, Fault: strings.Join(kinds, ", "), From: c.claimed, To: until.Add(margin), Bound: c.remaining,
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return excuses
 }
 
 // events are the faults of the trial, those included that messages caused.
