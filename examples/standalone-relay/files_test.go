@@ -211,6 +211,57 @@ func TestRelayFile(t *testing.T) {
 	})
 }
 
+func TestMonitoring(t *testing.T) {
+	t.Parallel()
+	services := read[compose](t, "compose.yaml").Services
+
+	t.Run("finds_the_alerts_where_Prometheus_reads_rules", func(t *testing.T) {
+		t.Parallel()
+		for _, pattern := range read[prometheus](t, "prometheus.yaml").RuleFiles {
+			mounted(t, services["prometheus"], pattern)
+		}
+	})
+	t.Run("finds_the_dashboard_where_Grafana_reads_dashboards", func(t *testing.T) {
+		t.Parallel()
+		provisioned := read[struct {
+			Version   int `yaml:"apiVersion"`
+			Providers []struct {
+				Name, Type string
+				Options    struct{ Path string }
+			}
+		}](t, "grafana/dashboards.yaml")
+		for _, provider := range provisioned.Providers {
+			mounted(t, services["grafana"], provider.Options.Path+"/*.json")
+		}
+	})
+	t.Run("asks_the_Prometheus_that_there_is", func(t *testing.T) {
+		t.Parallel()
+		sources := read[struct {
+			Version int              `yaml:"apiVersion"`
+			Sources []map[string]any `yaml:"datasources"`
+		}](t, "grafana/datasources.yaml")
+		if len(sources.Sources) != 1 || sources.Sources[0]["url"] != "http://prometheus:9090" {
+			t.Errorf("Grafana asks %v", sources.Sources)
+		}
+	})
+}
+
+// mounted reports a pattern of files within a container that matches none of what is mounted there.
+func mounted(t *testing.T, s service, pattern string) {
+	t.Helper()
+	for _, mount := range s.Volumes {
+		source, rest, _ := strings.Cut(mount, ":")
+		inside, _, _ := strings.Cut(rest, ":")
+		if name, below := strings.CutPrefix(pattern, inside+"/"); below {
+			if files, err := filepath.Glob(filepath.Join(source, name)); err != nil || len(files) == 0 {
+				t.Errorf("%s matches no file of %s, %v", pattern, source, err)
+			}
+			return
+		}
+	}
+	t.Errorf("nothing is mounted at %s", pattern)
+}
+
 func exists(t *testing.T, who, file string) {
 	t.Helper()
 	if _, err := os.Stat(file); err != nil {
