@@ -162,7 +162,7 @@ func (d *Dashboard) act(v *visit) (string, error) {
 	if deed.do == nil {
 		return "", errNoDeed
 	}
-	act := outbox.Act{By: v.Name, Reason: v.PostFormValue("reason")}
+	act := actOf(v)
 	if err := act.Check(); err != nil {
 		return "", asRefusal(err)
 	}
@@ -178,6 +178,10 @@ func (d *Dashboard) act(v *visit) (string, error) {
 	} else {
 		err = changeListed(v.PostFormValue("ids"), change)
 	}
+	if done > 0 {
+		d.config.Logger.InfoContext(v.Context(), "outbox: dashboard acted on messages",
+			"deed", name, "by", act.By, "messages", done)
+	}
 	if err != nil && done > 0 {
 		d.config.Logger.WarnContext(v.Context(), "outbox: dashboard did a part of an act", "messages", done, "error", err)
 		return "", &refusal{
@@ -187,6 +191,10 @@ func (d *Dashboard) act(v *visit) (string, error) {
 	}
 	q := url.Values{"done": {name}, "n": {strconv.Itoa(done)}, "of": {strconv.Itoa(asked)}}
 	return "audit?" + q.Encode(), err
+}
+
+func actOf(v *visit) outbox.Act {
+	return outbox.Act{By: v.Name, Reason: strings.TrimSpace(v.PostFormValue("reason"))}
 }
 
 func (d *Dashboard) changeAll(v *visit, deed string, change func([]uuid.UUID) error) error {

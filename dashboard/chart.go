@@ -113,6 +113,11 @@ func bounds(points []point) (low, top float64, known bool) {
 
 // draw makes a line of the known points that follow one another, and a gap of the time between two lines.
 func (c *chart) draw(points []point, place func(point) (x, y float64)) {
+	if len(points) > 0 {
+		if first, _ := place(points[0]); first > 0 {
+			c.addGap(0, first) // nobody looked
+		}
+	}
 	for i := 0; i < len(points); {
 		end := i
 		for end < len(points) && points[end].known == points[i].known {
@@ -126,10 +131,14 @@ func (c *chart) draw(points []point, place func(point) (x, y float64)) {
 			if end < len(points) {
 				to, _ = place(points[end])
 			}
-			c.Gaps += fmt.Sprintf("M%.1f 0H%.1fV%gH%.1fZ", from, to, chartHeight, from)
+			c.addGap(from, to)
 		}
 		i = end
 	}
+}
+
+func (c *chart) addGap(from, to float64) {
+	c.Gaps += fmt.Sprintf("M%.1f 0H%.1fV%gH%.1fZ", from, to, chartHeight, from)
 }
 
 // addLine draws a lone point as a line of no length, which a round cap makes visible.

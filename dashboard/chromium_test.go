@@ -17,7 +17,7 @@ import (
 )
 
 // deadline bounds everything that a test does in a browser.
-const deadline = time.Minute
+const deadline = 3 * time.Minute
 
 // browser is one Chromium for all tests of the package; each test has a profile of its own in it.
 var browser = struct {

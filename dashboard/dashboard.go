@@ -70,7 +70,7 @@ func (d *Dashboard) route() error {
 		return err
 	}
 	d.mux = http.NewServeMux()
-	d.mux.Handle("GET /assets/", http.StripPrefix("/assets/", cached(http.FileServerFS(assets))))
+	d.mux.Handle("GET /assets/{name}", http.StripPrefix("/assets/", cached(http.FileServerFS(assets))))
 	for pattern, build := range map[string]builder{
 		"/{$}":           d.overview,
 		"/relays":        d.relays,

@@ -59,7 +59,8 @@ func (d *demo) add(age time.Duration, topic, kind, key string, status outbox.Sta
 			ID: d.id(at, n), Topic: topic, Type: kind, Key: key, Version: 1, ContentType: "application/json", CreatedAt: at,
 			Payload: fmt.Appendf(nil, `{"order_id":"o-%d","customer":%q,"total_cents":%d}`, 48210+n, key, 1999+n*250),
 			Headers: []outbox.Header{
-				{Name: "traceparent", Value: fmt.Sprintf("00-%032x-%016x-01", 0x4bf92f35+n*7717, 0xa3ce+n*31)},
+				{Name: "traceparent", Value: fmt.Sprintf("00-%016x%016x-%016x-01",
+					0x4bf92f3577b34da6+n*77171, 0x63ce929d0e0e4736-n*91193, 0x20f067aa0ba902b7+n*31_337_111)},
 				{Name: "correlation_id", Value: fmt.Sprintf("req-%06d", 771230+n*13)},
 			},
 		},
@@ -127,9 +128,9 @@ func (d *demo) addActs() {
 	act(8*time.Hour+52*time.Minute, "release", "resume", "upgrade done", outbox.Scope{}, uuid.Nil)
 	mails := outbox.Scope{Topic: "notifications"}
 	act(12*time.Minute, "on-call", "pause", "mail provider is down, INC-2291", mails, uuid.Nil)
-	one := outbox.Scope{Topic: "payments", Key: "customer-1028"}
-	delivered := d.id(demoTime.Add(-44*time.Minute), 99)
-	act(6*time.Minute, "on-call", "requeue", "try one after binding the queue", one, delivered)
+	one := d.records[5]
+	scope := outbox.Scope{Topic: one.Topic, Key: one.Key}
+	act(6*time.Minute, "on-call", "requeue", "try one after binding the queue", scope, one.ID)
 	d.pauses = []outbox.Pause{
 		{Scope: outbox.Scope{Key: "customer-977"}, Act: outbox.Act{By: "release", Reason: "duplicate account, merge in progress"}, At: demoTime.Add(-3 * time.Hour)},
 		{Scope: outbox.Scope{Topic: "notifications"}, Act: outbox.Act{By: "on-call", Reason: "mail provider is down, INC-2291"}, At: demoTime.Add(-12 * time.Minute)},

@@ -120,6 +120,19 @@ func TestForms(t *testing.T) {
 		}
 	})
 
+	t.Run("are_of_no_use_once_the_role_is_taken_away", func(t *testing.T) {
+		t.Parallel()
+		store, visitor := newDemo(), operator
+		c := newClient(t, serveDemo(t, store, func(config *dashboard.Config) {
+			config.Authorize = func(*http.Request) (dashboard.Visitor, error) { return visitor, nil }
+		}))
+		form := with(c.form(preview), "reason", "because")
+		visitor.Act = false
+		if got := c.post("/act", form); got.status != http.StatusForbidden || len(store.audit) != 5 {
+			t.Errorf("answered %d, recorded %+v", got.status, store.audit[5:])
+		}
+	})
+
 	t.Run("of_one_page_do_not_serve_another", func(t *testing.T) {
 		t.Parallel()
 		c := newClient(t, serveDemo(t, newDemo(), nil))

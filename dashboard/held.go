@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"context"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/postroom/postroom/outbox"
 )
@@ -10,7 +12,10 @@ import (
 const (
 	heldPage  = 20  // keys of a page
 	heldLooks = 20  // pages of messages that are read for one of keys, since messages without a key hold nothing
-	heldCount = 100 // waiting messages that are counted
+	heldCount = 100 // messages behind one that are looked at
+
+	// heldTime bounds the counting of a page. No index finds a key, so each of its keys takes as long as its lane is.
+	heldTime = 2 * time.Second
 )
 
 // heldKeys are keys that a message holds, by the number of that message.
@@ -22,7 +27,8 @@ type heldKeys struct {
 
 type heldKey struct {
 	outbox.Record
-	Waiting int // behind it
+	Counted bool // there was time for it
+	Waiting int  // behind it
 	Capped  bool
 }
 
@@ -47,17 +53,39 @@ func (d *Dashboard) held(v *visit) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	for _, r := range blocking {
-		behind, err := d.store.Find(v.Context(), outbox.Filter{Status: outbox.StatusHeld, Key: r.Key}, 0, heldCount)
-		if err != nil {
-			return page{}, err
-		}
-		p.Rows = append(p.Rows, heldKey{r, len(behind), len(behind) == heldCount})
+	if p.Rows, err = d.countBehind(v.Context(), blocking); err != nil {
+		return page{}, err
 	}
 	if next > 0 {
 		p.Next = "held?" + url.Values{"status": {string(p.Status)}, "after": {strconv.FormatInt(next, 10)}}.Encode()
 	}
 	return page{"held", "Held keys", p}, nil
+}
+
+// countBehind counts as long as there is time.
+func (d *Dashboard) countBehind(ctx context.Context, blocking []outbox.Record) ([]heldKey, error) {
+	bounded, cancel := context.WithTimeout(ctx, min(heldTime, d.config.Timeout/2))
+	defer cancel()
+	rows := make([]heldKey, len(blocking))
+	for i, r := range blocking {
+		rows[i].Record = r
+		if bounded.Err() != nil {
+			continue
+		}
+		behind, err := d.store.Find(bounded, outbox.Filter{Key: r.Key}, r.Number, heldCount)
+		switch {
+		case err == nil:
+			rows[i].Counted, rows[i].Capped = true, len(behind) == heldCount
+		case bounded.Err() == nil || ctx.Err() != nil:
+			return nil, err
+		}
+		for _, b := range behind {
+			if b.Status == outbox.StatusHeld {
+				rows[i].Waiting++
+			}
+		}
+	}
+	return rows, nil
 }
 
 // blocking returns the first message of each key, and after which number the next page begins; 0 for nowhere.

@@ -109,6 +109,9 @@ func (d *Dashboard) admit(v *visit, form string) error {
 // refuse shows an error: one that the visitor is told, or that the store gave no answer, which is logged.
 func (d *Dashboard) refuse(w http.ResponseWriter, v *visit, err error) {
 	told, ok := errors.AsType[*refusal](err)
+	if !ok && errors.Is(v.Context().Err(), context.Canceled) {
+		return // the visitor has left
+	}
 	if !ok {
 		d.config.Logger.ErrorContext(v.Context(), "outbox: dashboard got no answer", "path", v.URL.Path, "error", err)
 		told = &refusal{http.StatusServiceUnavailable, "The store does not answer", "The log of the service says why."}

@@ -33,8 +33,7 @@ func (d *Dashboard) pause(v *visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	act := outbox.Act{By: v.Name, Reason: v.PostFormValue("reason")}
-	deed := v.PostFormValue("deed")
+	act, deed := actOf(v), v.PostFormValue("deed")
 	switch deed {
 	case "pause":
 		err = d.store.pauser.Pause(v.Context(), act, scope)

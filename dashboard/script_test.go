@@ -2,12 +2,15 @@ package dashboard_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/postroom/postroom/dashboard"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -33,6 +36,24 @@ func TestScript(t *testing.T) {
 			t.Errorf("the button is pressed: %s", got)
 		}
 		b.wantCalm()
+	})
+
+	t.Run("says_when_there_is_no_answer_any_more", func(t *testing.T) {
+		t.Parallel()
+		var gone atomic.Bool
+		site := serveDemo(t, newDemo(), func(c *dashboard.Config) {
+			c.Authorize = func(*http.Request) (dashboard.Visitor, error) {
+				if gone.Load() {
+					return dashboard.Visitor{}, nil
+				}
+				return counter, nil
+			}
+		})
+		b := openTab(t, site)
+		b.open("/relays")
+		gone.Store(true)
+		const said = `document.querySelector("[data-live-toggle]").textContent === "No answer"`
+		b.do(chromedp.Poll[chromedp.Void](said, chromedp.WithPollingTimeout(deadline)))
 	})
 
 	t.Run("is_not_needed", func(t *testing.T) {

@@ -61,7 +61,8 @@ func keepSecret(w http.ResponseWriter, r *http.Request) []byte {
 	rand.Read(secret) // never fails
 	http.SetCookie(w, &http.Cookie{
 		Name: secretCookie, Value: base64.RawURLEncoding.EncodeToString(secret), Path: "/",
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	})
 	return secret
 }

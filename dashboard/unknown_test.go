@@ -1,9 +1,12 @@
 package dashboard_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/postroom/postroom/dashboard"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -17,7 +20,10 @@ func TestUnknown(t *testing.T) {
 		site := serveDemo(t, store, nil)
 		b := openTab(t, site)
 		text := b.open("/")
-		for _, want := range []string{"The backlog is not known", "Waiting\nnot known", "That is not the same as none."} {
+		for _, want := range []string{
+			"The backlog is not known", "Waiting\nnot known", "Oldest message that waits\nnot known",
+			"Messages that wait\nnot known", "That is not the same as none.",
+		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the overview lacks %q", want)
 			}
@@ -55,6 +61,17 @@ func TestUnknown(t *testing.T) {
 		}
 	})
 
+	t.Run("is_how_many_wait_when_counting_takes_too_long", func(t *testing.T) {
+		t.Parallel()
+		store := &slow{demo: newDemo(), hurries: 2}
+		site := serve(t, newDashboard(t, store, func(c *dashboard.Config) { c.Timeout = time.Second }))
+		got := look(t, site+"/held")
+		counted, not := strings.Count(got.body, "key=customer-"), strings.Count(got.body, "not counted")
+		if got.status != 200 || counted != 1 || not != 15 {
+			t.Errorf("status %d, %d keys have a count and %d are not counted", got.status, counted, not)
+		}
+	})
+
 	t.Run("is_what_the_store_does_not_tell", func(t *testing.T) {
 		t.Parallel()
 		site := serve(t, newDashboard(t, inspectorOnly{newDemo()}, nil))
@@ -73,3 +90,19 @@ func TestUnknown(t *testing.T) {
 
 // inspectorOnly is a store without what is optional.
 type inspectorOnly struct{ outbox.Inspector }
+
+// slow is a store that has no answer about a key in time, after the first ones.
+type slow struct {
+	*demo
+	hurries int
+}
+
+func (s *slow) Find(ctx context.Context, f outbox.Filter, after int64, limit int) ([]outbox.Record, error) {
+	if f.Key != "" {
+		if s.hurries--; s.hurries < 0 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	}
+	return s.demo.Find(ctx, f, after, limit)
+}
