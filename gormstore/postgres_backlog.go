@@ -7,12 +7,15 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// pgBacklog reads each place by its index up to the cap, lane by lane, and counts what it has read.
-const pgBacklog = `
+// pgTaken is what sessions that live have claimed.
+const pgTaken = `
 WITH taken AS MATERIALIZED (
   SELECT unnest(c.ids) AS id FROM {claims} c JOIN {sessions} s ON s.id = c.session
   WHERE s.stopped_at IS NULL AND s.expires_at > now()
-),
+)`
+
+// pgBacklog reads each place by its index up to the cap, lane by lane, and counts what it has read.
+const pgBacklog = pgTaken + `,
 seen AS MATERIALIZED (
   SELECT 0 AS place, r.* FROM {lanes} l CROSS JOIN LATERAL (
     SELECT {backlog} FROM {messages} m WHERE m.lane = l.lane AND m.state = 0 ORDER BY m.seq LIMIT $1) r

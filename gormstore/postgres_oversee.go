@@ -9,11 +9,7 @@ import (
 
 // pgFailures reads each place by its index up to the cap: what waits lane by lane, the soonest first, so that what was
 // set aside by a pause is in nobody's way.
-const pgFailures = `
-WITH taken AS MATERIALIZED (
-  SELECT unnest(c.ids) AS id FROM {claims} c JOIN {sessions} s ON s.id = c.session
-  WHERE s.stopped_at IS NULL AND s.expires_at > now()
-),
+const pgFailures = pgTaken + `,
 seen AS MATERIALIZED (
   SELECT 0 AS place, r.* FROM {lanes} l CROSS JOIN LATERAL (
     SELECT {failure} FROM {messages} m WHERE m.lane = l.lane AND m.state IN (1, 2) AND m.available_at < {aside}

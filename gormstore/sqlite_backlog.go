@@ -7,12 +7,15 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// liteBacklog reads each place up to the cap and counts what it has read.
-const liteBacklog = `
+// liteTaken is what sessions that live have claimed.
+const liteTaken = `
 WITH taken (id) AS MATERIALIZED (
   SELECT i.value FROM {claims} c JOIN {sessions} s ON s.id = c.session, json_each(c.ids) i
   WHERE s.stopped_at IS NULL AND s.expires_at > {now}
-),
+)`
+
+// liteBacklog reads each place up to the cap and counts what it has read.
+const liteBacklog = liteTaken + `,
 seen AS MATERIALIZED (
   SELECT 0 AS place, r.* FROM (SELECT {backlog} FROM {messages} m WHERE m.state = 0 ORDER BY m.seq LIMIT ?1) r
   UNION ALL

@@ -8,11 +8,7 @@ import (
 )
 
 // liteFailures reads each place up to the cap.
-const liteFailures = `
-WITH taken (id) AS MATERIALIZED (
-  SELECT i.value FROM {claims} c JOIN {sessions} s ON s.id = c.session, json_each(c.ids) i
-  WHERE s.stopped_at IS NULL AND s.expires_at > {now}
-),
+const liteFailures = liteTaken + `,
 seen AS MATERIALIZED (
   SELECT 0 AS place, r.* FROM (
     SELECT {failure} FROM {messages} m WHERE m.state IN (1, 2) AND m.available_at < {aside} LIMIT ?1) r

@@ -66,14 +66,16 @@ func (t *target) checkSchema(c *cobra.Command) error {
 	for _, d := range report.Drift {
 		found.Drift = append(found.Drift, driftJSON(d))
 	}
-	other := err != nil
 	err = t.print(c, found, func(w io.Writer) {
 		fmt.Fprintln(w, report)
-		if other {
-			fmt.Fprintln(w, "The tables are missing, or of another version: see 'postroom migrate'.")
+		switch {
+		case report.Version < report.Want:
+			fmt.Fprintln(w, "The tables are missing or old: run 'postroom migrate'.")
+		case report.Version > report.Want:
+			fmt.Fprintln(w, "The tables are newer than this program: update it.")
 		}
 	})
-	if err == nil && (other || len(report.Drift) > 0) {
+	if err == nil && (report.Version != report.Want || len(report.Drift) > 0) {
 		err = findingError{errDrift}
 	}
 	return err

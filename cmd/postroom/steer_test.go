@@ -22,6 +22,9 @@ func TestMigrateCommand(t *testing.T) {
 			d.run("migrate", "--lanes", "-1").want(exitFailed, "Lanes is -1")
 			d.run("schema", "check").want(0, "version 5 of 5, 16 lanes, 0 differences")
 			d.run("schema", "sql").want(0, "-- nothing to do")
+			execute(t, d.db, "UPDATE outbox_meta SET version = 6")
+			d.run("schema", "check").want(exitFinding, "newer than this program: update it")
+			execute(t, d.db, "UPDATE outbox_meta SET version = 5")
 			if got := decode[migrateJSON](d, "migrate"); got.Version != 5 || got.Lanes != 16 || len(got.Steps) != 0 {
 				t.Errorf("got %+v", got)
 			}
