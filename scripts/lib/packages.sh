@@ -8,7 +8,8 @@ install_packages() {
   [ "${#missing[@]}" -gt 0 ] || return 0
   command -v apt-get >/dev/null ||
     die "this machine lacks ${missing[*]} (names of Debian packages); install them, or give" \
-      "the servers by POSTGRES_URL, PGBOUNCER_URL, MARIADB_URL, AMQP_URL and KAFKA_BROKERS (compose.yaml starts them)"
+      "the servers by POSTGRES_URL, PGBOUNCER_URL, MARIADB_URL, AMQP_URL and KAFKA_BROKERS (compose.yaml starts them)," \
+      "and a browser by CHROMIUM"
   say "installing ${missing[*]}"
   if ! apt_install "${missing[@]}"; then
     die "cannot install ${missing[*]}; as root: apt-get install ${missing[*]}"
