@@ -7,6 +7,8 @@
 //	GET  /orders/{id}          read it
 //	GET  /shipments/{order_id} 404 until the event has come the whole way, then the event's id
 //	GET  /healthz              whether the database answers
+//	GET  /metrics              the outbox in metrics, for Prometheus
+//	GET  /livez, /readyz       whether relays live, and whether the outbox drains
 //	GET  /outbox               the dashboard, by a login that is printed at the start
 //
 // An order that is sent again with its Idempotency-Key gets the same answer and makes no second event. An order is

@@ -43,13 +43,13 @@ func newRegistry(topic string) (*outbox.Registry, error) {
 }
 
 // openStore returns the outbox on db, and a Watermill EventBus into it.
-func openStore(db *gorm.DB, topic string) (*gormstore.Store, *cqrs.EventBus, error) {
+func openStore(db *gorm.DB, topic string, m monitor) (*gormstore.Store, *cqrs.EventBus, error) {
 	registry, err := newRegistry(topic)
 	if err != nil {
 		return nil, nil, err
 	}
 	// Two orders of a customer lock nothing that they share, so Enqueue has to lock the key.
-	store, err := gormstore.Open(db, gormstore.Config{StrictKeys: true, Registry: registry})
+	store, err := gormstore.Open(db, gormstore.Config{StrictKeys: true, Registry: registry, Headers: m.Headers})
 	if err != nil {
 		return nil, nil, err
 	}

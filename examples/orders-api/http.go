@@ -28,7 +28,9 @@ const (
 
 // newHandler routes the shop's requests. Those that write run in one transaction each, and are answered after it;
 // with an Idempotency-Key they run once, however often they are sent.
-func newHandler(db *gorm.DB, store *gormstore.Store, bus *cqrs.EventBus, p pages) http.Handler {
+func newHandler(
+	db *gorm.DB, store *gormstore.Store, bus *cqrs.EventBus, p pages, operate func(r chi.Router),
+) http.Handler {
 	o, s := orders{db, store, bus}, shipping{db, store}
 	r := chi.NewRouter()
 	r.Use(recoverer)
@@ -36,8 +38,9 @@ func newHandler(db *gorm.DB, store *gormstore.Store, bus *cqrs.EventBus, p pages
 	r.MethodNotAllowed(handle(func(http.ResponseWriter, *http.Request) error {
 		return &problem{Status: http.StatusMethodNotAllowed, Detail: "the path has no such method"}
 	}))
-	r.Get("/healthz", handle(health(db)))
+	r.Get("/healthz", handle(healthOf(db)))
 	r.Mount(pagesPath, p.handler())
+	r.Group(operate)
 	r.Group(func(r chi.Router) {
 		r.Use(
 			middleware.Idempotency(store, middleware.IdempotencyConfig{MaxBody: maxBody}),
@@ -76,7 +79,7 @@ func serveHTTP(listener net.Listener, handler http.Handler) func(context.Context
 	}
 }
 
-func health(db *gorm.DB) func(http.ResponseWriter, *http.Request) error {
+func healthOf(db *gorm.DB) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 		defer cancel()

@@ -36,7 +36,11 @@ func newShopOn(t *testing.T, url string) (string, shipping) {
 			t.Error(err)
 		}
 	})
-	store, bus, err := openStore(db.DB, c.topic)
+	m, err := newMonitor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, bus, err := openStore(db.DB, c.topic, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +48,7 @@ func newShopOn(t *testing.T, url string) (string, shipping) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(newHandler(db.DB, store, bus, p))
+	server := httptest.NewServer(newHandler(db.DB, store, bus, p, m.routes(store)))
 	t.Cleanup(server.Close)
 	return server.URL, shipping{db.DB, store}
 }

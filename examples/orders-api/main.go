@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/postroom/postroom/dashboard"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -36,7 +35,11 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 		return err
 	}
 	defer closing(&err, db.close)
-	store, bus, err := openStore(db.DB, config.topic)
+	monitor, err := newMonitor()
+	if err != nil {
+		return err
+	}
+	store, bus, err := openStore(db.DB, config.topic, monitor)
 	if err != nil {
 		return err
 	}
@@ -48,14 +51,17 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 	defer closing(&err, broker.close)
 
 	var parts []part // stopped from the last to the first
-	var relays []dashboard.Relay
+	var relays []*outbox.Relay
 	if config.relay {
-		relay, err := outbox.NewRelay(store, broker.publisher, outbox.RelayConfig{Workers: db.workers, Lease: config.lease})
+		relay, err := outbox.NewRelay(store, monitor.Publisher(broker.publisher), outbox.RelayConfig{
+			Workers: db.workers, Lease: config.lease, Observer: monitor.Observer(),
+		})
 		if err != nil {
 			return err
 		}
 		parts, relays = append(parts, part{"relay", relay.Run}), append(relays, relay)
 	}
+	defer monitor.Watch(store, relays...)()
 	if config.api {
 		router, err := newRouter(shipping{db.DB, store}, broker.subscriber, config)
 		if err != nil {
@@ -72,7 +78,7 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 		parts = append(parts,
 			part{"shipping", router.Run},
 			part{"dashboard", pages.Run},
-			part{"http", serveHTTP(listener, newHandler(db.DB, store, bus, pages))})
+			part{"http", serveHTTP(listener, newHandler(db.DB, store, bus, pages, monitor.routes(store, relays...)))})
 		greet(out, listener.Addr(), db.name, broker.name)
 		fmt.Fprintf(out, "See its outbox at http://%s%s as %s with the password %s\n",
 			listener.Addr(), pagesPath, operatorName, pages.password)

@@ -21,9 +21,13 @@ type pages struct {
 	password string // another one at each start
 }
 
-func newPages(store outbox.Inspector, relays ...dashboard.Relay) (pages, error) {
+func newPages(store outbox.Inspector, relays ...*outbox.Relay) (pages, error) {
+	var shown []dashboard.Relay
+	for _, r := range relays {
+		shown = append(shown, r)
+	}
 	d, err := dashboard.New(dashboard.Config{
-		Store: store, Prefix: pagesPath, Title: "orders-api", Relays: relays, Authorize: authorize,
+		Store: store, Prefix: pagesPath, Title: "orders-api", Relays: shown, Authorize: authorize,
 	})
 	return pages{d, rand.Text()}, err
 }
