@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium fuzz vuln check lint format tidy build docs api screenshots licences scripts services-up services-down bench bench-quick bench-report bench-store bench-publish bench-capture chaos chaos-short
+.PHONY: help run test soak test-debezium fuzz vuln check lint format tidy build docs api screenshots licences scripts speed services-up services-down bench bench-quick bench-report bench-store bench-publish bench-capture chaos chaos-short
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -70,6 +70,9 @@ licences: ## write docs/licences.md anew, what the module depends on
 scripts:
 	@for script in $(SCRIPTS); do bash -n $$script || exit 1; done
 
+speed: ## compare what every message runs through with the committed baseline, as ratios (ARGS: -update)
+	@go run ./internal/benchcheck $(ARGS)
+
 services-up: ## start PostgreSQL, PgBouncer, MariaDB, RabbitMQ and Kafka for the tests
 	@scripts/services up
 
@@ -83,7 +86,7 @@ bench: ## measure everything, beside raw limits and other ways (ARGS: flags, see
 
 bench-quick: ## measure the main ratios in a few minutes
 	@scripts/services up postgres rabbitmq kafka
-	@eval "$$(scripts/services env postgres rabbitmq kafka)" && cd bench && go run . -suite quick -repeats 3 $(ARGS)
+	@eval "$$(scripts/services env postgres rabbitmq kafka)" && cd bench && go run . -suite quick -messages 30000 -rows 100000 -repeats 2 $(ARGS)
 
 bench-report: ## write docs/performance.md, its pictures and bench/results/latest.csv from the latest results
 	@cd bench && go run . -report

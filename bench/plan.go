@@ -144,12 +144,24 @@ func fullSteps(o options, specs []subject.Spec) []step {
 
 // quickSteps are those of the main ratios. A run of them takes minutes, and is no more than a hint.
 func quickSteps(o options, specs []subject.Spec) []step {
-	wanted := []string{
-		subject.OursKafka, subject.RawKafka, subject.SkipLockedKafka, subject.RiverKafka, subject.ForwarderKafka,
-		subject.OursAMQP, subject.RawAMQP, subject.RiverAMQP, subject.ForwarderAMQP,
+	left := []string{
+		subject.PipelinedKafka, subject.RawKafkaProduce, subject.TunedKafka,
+		subject.PipelinedAMQP, subject.RawAMQPPublish, subject.TunedAMQP,
 	}
-	specs = slices.DeleteFunc(specs, func(s subject.Spec) bool { return !slices.Contains(wanted, s.Name) })
-	return plainSteps(o, specs)
+	drains := slices.DeleteFunc(of(specs, subject.All()), func(s subject.Spec) bool {
+		return slices.Contains(left, s.Name)
+	})
+	steps := plainSteps(o, drains)
+	for _, s := range slices.Concat(latencySteps(o, of(subject.Flows(), specs)), relaySteps(o, of(relaySpecs(), specs)),
+		storeSteps(o, of(specs, subject.Stores()))) {
+		c := s.cell
+		latencies := c.Kind == results.Latency && c.Condition == "500/s"
+		tables := c.Kind == results.Drain && c.Condition == condition.Clean && c.Workload.Messages == o.rows
+		if latencies || tables || c.Kind == results.Enqueue {
+			steps = append(steps, s)
+		}
+	}
+	return steps
 }
 
 // plainSteps are one drain of each subject.
@@ -236,7 +248,7 @@ func latencySteps(o options, specs []subject.Spec) []step {
 			}
 			c := results.Cell{Kind: results.Latency, Subject: s.Name, Condition: offer.Name, Workload: o.load}
 			c.Workload.Messages = offer.Messages
-			steps = append(steps, step{spec: s, cell: c, most: long})
+			steps = append(steps, step{spec: s, cell: c, most: offer.Most})
 		}
 	}
 	return steps

@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -54,6 +55,18 @@ func BenchmarkRelay(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
+	}
+}
+
+// BenchmarkPrepare is what a message costs before it reaches a store: checks, its id, a copy.
+func BenchmarkPrepare(b *testing.B) {
+	m := message("key", strings.Repeat("x", 300))
+	m.Headers = []outbox.Header{{Name: "tenant-region", Value: "eu-west-1"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := outbox.Prepare(b.Context(), outbox.EnqueueConfig{}, m); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
