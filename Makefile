@@ -38,7 +38,7 @@ fuzz: ## fuzz everything that parses, each target for FUZZTIME (30s; ARGS: packa
 vuln: ## look for known vulnerabilities in what the code calls (VULNDB: a database instead of vuln.go.dev)
 	@VULNDB=$(VULNDB) scripts/vuln $(ARGS)
 
-check: format lint tidy build docs scripts ## everything about the source that needs no server
+check: format lint tidy build docs scripts speed ## everything about the source that needs no server
 
 format: $(LINT)
 	@for module in $(MODULES); do (cd $$module && $(LINT) fmt --diff) || exit 1; done
