@@ -32,14 +32,33 @@ func TestGuarantees(t *testing.T) {
 		if len(proofs) == 0 {
 			t.Errorf("no test is linked to: %s", text)
 		}
-		for _, p := range proofs {
-			pkg, name, file := p[1], p[2], path.Join("docs", p[3])
-			switch {
-			case !known.knows(t, pkg, name):
-				t.Errorf("package %s has no test %s, of: %s", pkg, name, text)
-			case path.Dir(file) != pkg || !declares(t, file, name):
-				t.Errorf("%s does not hold %s of package %s", file, name, pkg)
-			}
+		known.checkProofs(t, proofs)
+	}
+}
+
+// TestThreatModel: every test that docs/threat-model.md names exists where it says.
+func TestThreatModel(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join(root, "docs", "threat-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proofs := proof.FindAllStringSubmatch(string(raw), -1)
+	if len(proofs) == 0 {
+		t.Fatal("docs/threat-model.md names no test")
+	}
+	catalogue{}.checkProofs(t, proofs)
+}
+
+func (c catalogue) checkProofs(t *testing.T, proofs [][]string) {
+	t.Helper()
+	for _, p := range proofs {
+		pkg, name, file := p[1], p[2], path.Join("docs", p[3])
+		switch {
+		case !c.knows(t, pkg, name):
+			t.Errorf("package %s has no test %s", pkg, name)
+		case path.Dir(file) != pkg || !declares(t, file, name):
+			t.Errorf("%s does not hold %s of package %s", file, name, pkg)
 		}
 	}
 }
