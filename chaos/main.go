@@ -55,6 +55,7 @@ func parse() options {
 	flag.DurationVar(&o.total, "duration", 10*time.Minute, "how long faults happen")
 	flag.IntVar(&o.Relays, "relays", 3, "relay processes")
 	flag.IntVar(&o.Rate, "rate", 800, "messages a second")
+	flag.DurationVar(&o.Quiet, "quiet", 10*time.Second, "time without faults after 40 s of them")
 	flag.StringVar(&o.Keep, "keep", "", "folder for the history of a trial that broke a promise")
 	flag.StringVar(&o.Broken, "break", "", "a guard that relays are made without, to see the suite fail: claim or confirm")
 	cluster := flag.Bool("cluster", false, "a broker of three nodes; such a run of all faults is added to the results")

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Patience is how long a broker may take to start or to end.
-const Patience = 2 * time.Minute
+// Patience is how long a server may take to start or to end, on a machine that has much else to do.
+const Patience = 5 * time.Minute
 
 // process is a program with its children, in a process group of their own.
 type process struct {

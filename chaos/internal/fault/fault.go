@@ -58,29 +58,29 @@ type track struct {
 	faults   []Fault
 }
 
-// Quiet times let everything recover while messages flow.
-const (
-	storm = 40 * time.Second
-	quiet = 10 * time.Second
-)
+// storm is how long faults follow one another until a quiet time lets everything recover while messages flow.
+const storm = 40 * time.Second
+
+// Config says which faults happen. Seed and Tell are required.
+type Config struct {
+	Seed  uint64        // from which their sequence follows
+	Only  []string      // kinds of faults. Defaults to all
+	Quiet time.Duration // after a storm of 40 s
+	Tell  func(format string, args ...any)
+}
 
 // Runner runs the tracks of one trial.
 type Runner struct {
+	Config
 	scene *Scene
-	seed  uint64
-	only  []string
-	tell  func(format string, args ...any)
 	begin time.Time
 
 	mu     sync.Mutex
 	events []Event
 }
 
-// NewRunner returns a Runner whose choices follow from seed, and which tells of each fault. It causes no other kinds of
-// faults than those of only; none means all.
-func NewRunner(s *Scene, seed uint64, only []string, tell func(format string, args ...any)) *Runner {
-	return &Runner{scene: s, seed: seed, only: only, tell: tell}
-}
+// NewRunner returns a Runner for a scene.
+func NewRunner(s *Scene, c Config) *Runner { return &Runner{Config: c, scene: s} }
 
 // Run lets faults happen until ctx ends, and returns once all are healed.
 func (r *Runner) Run(ctx context.Context) error {
@@ -90,7 +90,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, t := range tracks(r.scene) {
 		t.faults = slices.DeleteFunc(t.faults, func(f Fault) bool {
-			return len(r.only) > 0 && !slices.Contains(r.only, f.Kind)
+			return len(r.Only) > 0 && !slices.Contains(r.Only, f.Kind)
 		})
 		if len(t.faults) == 0 {
 			continue
@@ -147,7 +147,7 @@ func (t track) steps(seed uint64) iter.Seq[step] {
 
 // follow lets the faults of a track happen.
 func (r *Runner) follow(ctx context.Context, t track) error {
-	for f := range t.steps(r.seed) {
+	for f := range t.steps(r.Seed) {
 		if !wait.For(ctx, f.pause) || !r.awaitStorm(ctx) {
 			break
 		}
@@ -162,7 +162,7 @@ func (r *Runner) follow(ctx context.Context, t track) error {
 		case err != nil:
 			e.Error = err.Error()
 		}
-		r.tell("%7.1f s  %-28s %5.1f s  %s", e.From.Sub(r.begin).Seconds(), e.Kind, e.To.Sub(e.From).Seconds(), e.Error)
+		r.Tell("%7.1f s  %-28s %5.1f s  %s", e.From.Sub(r.begin).Seconds(), e.Kind, e.To.Sub(e.From).Seconds(), e.Error)
 		r.Add(e)
 	}
 	return nil
@@ -170,8 +170,8 @@ func (r *Runner) follow(ctx context.Context, t track) error {
 
 // awaitStorm waits out a quiet time.
 func (r *Runner) awaitStorm(ctx context.Context) bool {
-	into := time.Since(r.begin) % (storm + quiet)
-	return into < storm || wait.For(ctx, storm+quiet-into)
+	into := time.Since(r.begin) % (storm + r.Quiet)
+	return into < storm || wait.For(ctx, storm+r.Quiet-into)
 }
 
 func choose(faults []Fault, choices *rand.Rand) Fault {

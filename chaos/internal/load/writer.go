@@ -87,10 +87,10 @@ func (w *writer) run(ctx context.Context) error {
 // choose returns the key of each message of the next transaction: mostly a few, sometimes hundreds.
 func (w *writer) choose() []string {
 	n := 1 + w.rand.IntN(12)
-	if w.rand.IntN(60) == 0 {
+	if w.rand.IntN(20) == 0 {
 		n = 100 + w.rand.IntN(400)
 	}
-	pool := make([]string, min(n, 1+w.rand.IntN(8)))
+	pool := make([]string, min(n, 1+w.rand.IntN(16)))
 	for i := range pool {
 		if w.rand.IntN(8) == 0 {
 			pool[i] = fmt.Sprintf("f-%03d", w.rand.IntN(fragileKeys))

@@ -34,8 +34,8 @@ type trial struct {
 }
 
 const (
-	startLimit = 2 * time.Minute
-	drainLimit = 3 * time.Minute
+	startLimit = 5 * time.Minute
+	drainLimit = 5 * time.Minute
 )
 
 // Run makes a trial. An error means that it could not be made, or that the outbox did not drain.
@@ -124,7 +124,7 @@ func (t *trial) startProcesses(ctx context.Context) error {
 
 // happen lets writers write while faults happen.
 func (t *trial) happen(ctx context.Context) error {
-	t.runner = fault.NewRunner(t.scene, t.Seed, t.Only, t.Tell)
+	t.runner = fault.NewRunner(t.scene, fault.Config{Seed: t.Seed, Only: t.Only, Quiet: t.Quiet, Tell: t.Tell})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
