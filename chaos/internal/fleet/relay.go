@@ -116,7 +116,7 @@ func (r *Relay) judge(p *process) {
 		r.mu.Lock()
 		r.deaths = append(r.deaths, Death{time.Now(), said.Point})
 		r.mu.Unlock()
-	case !asked && !p.wasReady(): // there was no database to begin with
+	case !p.wasReady(): // there was no database to begin with, or it was asked to end before it listened to that
 	case !asked:
 		r.complain("ended by itself: %v (%s)", err, said.Error)
 	case said.Event != "ended":
