@@ -97,14 +97,14 @@ func (d *Dashboard) chosen(
 	ctx context.Context, s search, ids []string, deed string, do func([]outbox.Record) (more bool, err error),
 ) error {
 	if len(ids) > 1 {
-		rows, err := d.named(ctx, ids)
+		rows, err := d.named(ctx, ids, deed)
 		if err == nil {
 			_, err = do(rows)
 		}
 		return err
 	}
 	for _, status := range []outbox.Status{outbox.StatusParked, outbox.StatusSkipped} {
-		if s.Status != "" && s.Status != status || deed == "skip" && status == outbox.StatusSkipped {
+		if s.Status != "" && s.Status != status || !canChange(deed, status) {
 			continue
 		}
 		f := s.Filter
@@ -137,8 +137,12 @@ func (d *Dashboard) each(
 	}
 }
 
-// named are the messages of ids that somebody may act on.
-func (d *Dashboard) named(ctx context.Context, ids []string) (rows []outbox.Record, err error) {
+func canChange(deed string, status outbox.Status) bool {
+	return status == outbox.StatusParked || status == outbox.StatusSkipped && deed != "skip"
+}
+
+// named are the messages of ids that a deed can change.
+func (d *Dashboard) named(ctx context.Context, ids []string, deed string) (rows []outbox.Record, err error) {
 	for _, id := range ids[:min(len(ids), pageSize)] {
 		var f outbox.Filter
 		if err := f.ID.UnmarshalText([]byte(id)); err != nil {
@@ -148,7 +152,7 @@ func (d *Dashboard) named(ctx context.Context, ids []string) (rows []outbox.Reco
 		if err != nil {
 			return nil, err
 		}
-		if len(one) == 1 && isAside(one[0].Status) {
+		if len(one) == 1 && canChange(deed, one[0].Status) {
 			rows = append(rows, one[0])
 		}
 	}
@@ -185,7 +189,7 @@ func (d *Dashboard) act(v *visit) (string, error) {
 	if err != nil && done > 0 {
 		d.config.Logger.WarnContext(v.Context(), "outbox: dashboard did a part of an act", "messages", done, "error", err)
 		return "", &refusal{
-			http.StatusServiceUnavailable, deed.past + " " + plural(done, "message", "messages") + ", then time was up",
+			http.StatusServiceUnavailable, deed.past + " " + plural(done, "message", "messages") + ", then it broke off",
 			"Do the same again for the rest.",
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -48,6 +49,25 @@ func TestActs(t *testing.T) {
 		if got := c.post("/act", form); !strings.Contains(got.body, want) {
 			t.Errorf("answered %d:\n%s", got.status, got.body)
 		}
+	})
+
+	t.Run("are_done_to_those_that_were_chosen_from_the_list", func(t *testing.T) {
+		t.Parallel()
+		store := newDemo()
+		b := openTab(t, serveDemo(t, store, nil))
+		b.open("/messages")
+		const choose = `[...document.querySelectorAll(".check input")].slice(0, 3).forEach(e => e.click())`
+		b.do(chromedp.Evaluate[chromedp.Void](choose))
+		b.click("button[value=skip]")
+		if text := b.text("main"); !strings.Contains(text, "This would skip 2 messages.") { // the first is skipped already
+			t.Errorf("the preview shows\n%s", text)
+		}
+		b.fill("#a-reason", "not needed any more")
+		b.click("main form button[type=submit]")
+		if text := b.text("main"); !strings.Contains(text, "Skipped 2 messages.") || len(store.audit) != 7 {
+			t.Errorf("recorded %+v, shown\n%s", store.audit[5:], text)
+		}
+		b.wantCalm()
 	})
 
 	t.Run("need_a_reason", func(t *testing.T) {

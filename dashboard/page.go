@@ -97,7 +97,7 @@ func (d *Dashboard) admit(v *visit, form string) error {
 	if err := v.ParseForm(); err != nil {
 		return &refusal{http.StatusBadRequest, "The form could not be read", "Nothing was done. Open the page again."}
 	}
-	if err := checkToken(v.Request, form, v.Name); err != nil {
+	if !hasToken(v.Request, form, v.Name) {
 		return &refusal{
 			http.StatusForbidden, "The form is out of date",
 			"Nothing was done. Open the page again, with cookies allowed, and repeat.",

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"net/http"
 )
 
@@ -36,10 +35,7 @@ func cached(next http.Handler) http.Handler {
 const (
 	secretCookie = "postroom_csrf"
 	secretBytes  = 32
-	tokenField   = "token"
 )
-
-var errBadToken = errors.New("the form is out of date or was not made here")
 
 // secretOf returns the visitor's secret: a cookie that no script and no other site can read or have sent. It needs no
 // memory here, so any process behind a balancer can check what another one has made.
@@ -74,11 +70,8 @@ func token(secret []byte, form, visitor string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkToken refuses a form that was not made for this visitor.
-func checkToken(r *http.Request, form, visitor string) error {
+// hasToken reports whether a form was made for this visitor.
+func hasToken(r *http.Request, form, visitor string) bool {
 	secret, ok := secretOf(r)
-	if !ok || !hmac.Equal([]byte(r.PostFormValue(tokenField)), []byte(token(secret, form, visitor))) {
-		return errBadToken
-	}
-	return nil
+	return ok && hmac.Equal([]byte(r.PostFormValue("token")), []byte(token(secret, form, visitor)))
 }
