@@ -100,6 +100,31 @@ func TestCellOf(t *testing.T) {
 	})
 }
 
+func TestDrainSteps(t *testing.T) {
+	t.Parallel()
+
+	t.Run("give_what_is_compared_the_same_messages", func(t *testing.T) {
+		t.Parallel()
+		messages := map[load.Workload]int{}
+		for _, s := range drainSteps(options{load: small}, subject.All()) {
+			if s.spec.Name != subject.OursKafka && s.spec.Name != subject.RawKafka {
+				continue
+			}
+			kind := s.cell.Workload
+			kind.Messages = 0
+			if n, ok := messages[kind]; ok && n != s.cell.Workload.Messages {
+				t.Errorf("%s has %d messages, the other %d", s.spec.Name, s.cell.Workload.Messages, n)
+			}
+			messages[kind] = s.cell.Workload.Messages
+		}
+		hot, even := small, small
+		hot.Messages, hot.Keys, even.Messages = 0, 1, 0
+		if len(messages) != 4 || messages[hot] != messages[even] {
+			t.Errorf("messages = %v, want four kinds, as many of one key as of all", messages)
+		}
+	})
+}
+
 // TestMeasure is not parallel: it measures.
 func TestMeasure(t *testing.T) {
 	at, err := servers.FromEnvironment()

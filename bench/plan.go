@@ -188,10 +188,14 @@ func drainSteps(o options, specs []subject.Spec) []step {
 			variants = append(variants, large)
 		}
 		for _, w := range variants {
-			if w == hot && s.Name == subject.OursAMQP {
-				w.Messages = max(1, w.Messages/20)
+			c := cellOf(s, w)
+			switch {
+			case w == hot && s.Name == subject.OursAMQP:
+				c.Workload.Messages = max(1, w.Messages/20)
+			case w == large:
+				c.Workload.Messages = w.Messages // which are many bytes
 			}
-			steps = append(steps, step{spec: s, cell: cellOf(s, w)})
+			steps = append(steps, step{spec: s, cell: c})
 		}
 	}
 	return steps
