@@ -152,7 +152,7 @@ func TestRelay(t *testing.T) {
 		t.Parallel()
 		d := newPostgreSQL(t).migrate()
 		d.enqueue(message("orders", "k"))
-		p := startRelay(d, "kafka: {brokers: ["+silence(t)+"], request_timeout: 1s}", "relay: {stop_timeout: 5m}")
+		p := startRelay(d, "kafka: {brokers: ["+silence(t)+"], delivery_timeout: 3s}", "relay: {stop_timeout: 5m}")
 		p.await("outbox: broker does not answer")
 		eventually(t, "a claim", func() bool { return d.count("claims") == 1 })
 		p.signal(syscall.SIGTERM)

@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -116,15 +117,29 @@ func (e *examination) make(ctx context.Context, c check) []Finding {
 	defer cancel()
 	findings, err := c.ask(e, ctx)
 	if err != nil {
-		findings = append(findings, Finding{
-			Severity: Warning, Subject: "the check", Text: fmt.Sprintf("it could not be made: %v", err),
-			Fix: "see to what the error says, and ask again: what is not known is not well",
-		})
+		findings = append(findings, unknown(err))
 	}
 	for i := range findings {
 		findings[i].Check = c.name
 	}
 	return findings
+}
+
+// unknown is a check that could not be made. Where only a right is missing, others may have it.
+func unknown(err error) Finding {
+	f := Finding{
+		Severity: Warning, Subject: "the check", Text: fmt.Sprintf("it could not be made: %v", err),
+		Fix: "see to what the error says, and ask again: what is not known is not well",
+	}
+	const insufficientPrivilege = "42501"
+	refused, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err)
+	if ok && refused.SQLState() == insufficientPrivilege {
+		f.Severity, f.Fix = Notice, "ask by the account of the relay, or grant the right to this one"
+	}
+	return f
 }
 
 // query scans the rows of a statement.
