@@ -4,7 +4,7 @@
 //	kill POINT DELAY
 //
 // takes effect at the next pass of POINT, DELAY later, by SIGKILL. The points are the calls of store and publisher:
-// claim, publish, settle, acquire and renew when a call begins, claimed, confirmed, settled and takeover when it has
-// had its answer. They are wrapped around the product and change nothing in it. When the input ends, so does the
-// process: its runner is gone. It reports on its standard output what it left behind when it ended in order.
+// claim, publish, settle and renew when a call begins, claimed, confirmed, settled and takeover when it has had its
+// answer. They are wrapped around the product and change nothing in it. When the input ends, so does the process: its
+// runner is gone. It reports on its standard output what it left behind when it ended in order.
 package main

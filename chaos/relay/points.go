@@ -19,9 +19,8 @@ const (
 	atConfirmed = "confirmed"
 	atSettle    = "settle"
 	atSettled   = "settled"
-	atAcquire   = "acquire"
-	atTakeover  = "takeover"
 	atRenew     = "renew"
+	atTakeover  = "takeover"
 )
 
 // points kills the process at the one that was armed last.

@@ -44,8 +44,9 @@ func (s *markedStore) Settle(ctx context.Context, c outbox.Claim, outcomes []out
 	return n, err
 }
 
+// AcquireLanes is how lanes are renewed as a rule; RenewLanes is for a round that hangs.
 func (s *markedStore) AcquireLanes(ctx context.Context, r outbox.LaneRequest) (outbox.Lanes, error) {
-	s.points.pass(atAcquire)
+	s.points.pass(atRenew)
 	lanes, err := s.Store.AcquireLanes(ctx, r)
 	if err == nil {
 		if len(lanes.Held) > s.lanes {

@@ -22,7 +22,7 @@ func relayFaults() []Fault {
 		{"kill after confirm", 3, killAt("confirmed")},
 		{"kill in settle", 3, killIn("settle")},
 		{"kill after settle", 1, killAt("settled")},
-		{"kill in renewal", 2, killIn("acquire")},
+		{"kill in renewal", 2, killIn("renew")},
 		{"kill in takeover", 2, killInTakeover},
 		{"kill", 2, kill},
 		{"freeze relay", 2, freeze},
