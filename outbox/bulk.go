@@ -19,37 +19,66 @@ func ActOnAll(ctx context.Context, i Inspector, deed Deed, act Act, f Filter) (i
 	if err := act.Check(); err != nil {
 		return 0, err
 	}
-	all := 0
+	var places []*reading
 	for _, status := range []Status{StatusParked, StatusSkipped} {
-		if f.Status != "" && f.Status != status {
-			continue
-		}
-		f := f
-		f.Status = status
-		n, err := actOnPages(ctx, i, deed, act, f)
-		all += n
-		if err != nil {
-			return all, err
+		if f.Status == "" || f.Status == status {
+			f := f
+			f.Status = status
+			places = append(places, &reading{Filter: f})
 		}
 	}
-	return all, nil
-}
-
-func actOnPages(ctx context.Context, i Inspector, deed Deed, act Act, f Filter) (all int, err error) {
-	for after := int64(0); ; {
-		page, err := i.Find(ctx, f, after, bulkPage)
-		if err != nil || len(page) == 0 {
+	for all := 0; ; {
+		ids, err := nextPage(ctx, i, places)
+		if err != nil || len(ids) == 0 {
 			return all, err
-		}
-		ids := make([]uuid.UUID, len(page))
-		for n, r := range page {
-			ids[n] = r.ID
 		}
 		n, err := deed(i, ctx, act, ids...)
 		all += n
 		if err != nil {
 			return all, err
 		}
-		after = page[len(page)-1].Number
 	}
+}
+
+// nextPage merges what is read from places by number.
+func nextPage(ctx context.Context, i Inspector, places []*reading) (ids []uuid.UUID, err error) {
+	for len(ids) < bulkPage {
+		var next *reading
+		for _, p := range places {
+			if err := p.fill(ctx, i); err != nil {
+				return nil, err
+			}
+			if len(p.page) > 0 && (next == nil || p.page[0].Number < next.page[0].Number) {
+				next = p
+			}
+		}
+		if next == nil {
+			break
+		}
+		ids = append(ids, next.page[0].ID)
+		next.page = next.page[1:]
+	}
+	return ids, nil
+}
+
+// reading goes through what matches a filter.
+type reading struct {
+	Filter
+	page  []Record // read and not yet taken
+	after int64
+	ended bool
+}
+
+// fill reads on when all that was read is taken.
+func (r *reading) fill(ctx context.Context, i Inspector) (err error) {
+	if len(r.page) > 0 || r.ended {
+		return nil
+	}
+	if r.page, err = i.Find(ctx, r.Filter, r.after, bulkPage); err != nil {
+		return err
+	}
+	if r.ended = len(r.page) == 0; !r.ended {
+		r.after = r.page[len(r.page)-1].Number
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,5 +63,43 @@ func checkParked(t *testing.T, do act, want []string) {
 			t.Errorf("after the act: %s", d)
 		}
 		wantStopped(t, stop)
+	})
+}
+
+// Of what is parked and skipped, an act on all reaches each message before the later ones.
+func TestActOnAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, b := memstore.New(memstore.Config{}), new(broker)
+		b.answer = func(*outbox.Message) outbox.Result { return outbox.Failed(outbox.Permanent(errFault)) }
+		policy := outbox.Policy{OnExhausted: outbox.Skip}
+		stop := start(t, s, b, outbox.RelayConfig{Topics: map[string]outbox.Policy{"skips": policy}})
+		var want []uuid.UUID
+		for i := range 450 {
+			m := message(fmt.Sprint(i), "bad")
+			if i%3 == 0 {
+				m.Topic = "skips"
+			}
+			enqueue(t, s, m)
+			want = append(want, m.ID)
+		}
+		time.Sleep(time.Minute)
+		wantStopped(t, stop)
+
+		var got []uuid.UUID
+		noted := func(i outbox.Inspector, ctx context.Context, act outbox.Act, ids ...uuid.UUID) (int, error) {
+			if len(ids) > 100 {
+				t.Errorf("%d messages at once", len(ids))
+			}
+			got = append(got, ids...)
+			return i.Requeue(ctx, act, ids...)
+		}
+		n, err := outbox.ActOnAll(t.Context(), s, noted, outbox.Act{By: "me", Reason: "mended"}, outbox.Filter{})
+		if n != len(want) || err != nil {
+			t.Errorf("changed %d, %v; want %d", n, err, len(want))
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("order (-want +got):\n%s", d)
+		}
 	})
 }

@@ -23,7 +23,8 @@ const (
 // Snapshot is a relay at one moment. It holds no payloads, and its counters start with Run and never go back.
 type Snapshot struct {
 	State State `json:"state"`
-	// StoreDown and PublisherDown say what a degraded relay waits for; each ends by its own side's next good answer.
+	// StoreDown and PublisherDown say what a degraded relay waits for; each ends by its own side's next good answer. A
+	// relay without lanes waits for no publisher.
 	StoreDown     bool `json:"store_down"`
 	PublisherDown bool `json:"publisher_down"`
 	Lanes         int  `json:"lanes"` // held, those that drain included
@@ -70,6 +71,7 @@ func (g *gauge) read() Snapshot {
 	s := g.now
 	s.State = g.rest
 	s.StoreDown = s.StoreDown || g.lost
+	s.PublisherDown = s.PublisherDown && s.Lanes > 0 // without lanes nothing is published, so nothing would clear it
 	if g.rest == StateReady && (s.StoreDown || s.PublisherDown) {
 		s.State = StateDegraded
 	}

@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,6 +82,36 @@ func TestRelay_Snapshot(t *testing.T) {
 			time.Sleep(time.Minute)
 			wantState(t, r, outbox.StateReady)
 			wantStopped(t, stop)
+		})
+	})
+	t.Run("a_relay_that_lost_its_lanes_waits_for_no_publisher", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, away := &spy{Store: memstore.New(memstore.Config{Lanes: 1})}, new(atomic.Bool)
+			s.onAcquire = func() error {
+				if away.Load() {
+					return errFault
+				}
+				return nil
+			}
+			s.onRenew = s.onAcquire
+			b := &broker{answer: func(*outbox.Message) outbox.Result { return outbox.Failed(outbox.Unavailable(errFault)) }}
+			enqueue(t, s.Store, message("a", "1"))
+			r, stop := run(t, s, b, outbox.RelayConfig{})
+			time.Sleep(time.Minute)
+			if got := r.Snapshot(); !got.PublisherDown {
+				t.Fatalf("got %+v, want the publisher down", got)
+			}
+			away.Store(true)
+			time.Sleep(time.Minute)
+			stopPeer := start(t, s.Store, new(broker), outbox.RelayConfig{})
+			time.Sleep(time.Minute)
+			away.Store(false)
+			time.Sleep(time.Minute)
+			if got := r.Snapshot(); got.Lanes != 0 || got.PublisherDown || got.State != outbox.StateReady {
+				t.Errorf("got %+v, want a relay without lanes that is ready", got)
+			}
+			wantStopped(t, stop)
+			wantStopped(t, stopPeer)
 		})
 	})
 	t.Run("a_store_that_fails_degrades_and_shows_the_age_of_its_last_answer", func(t *testing.T) {
