@@ -151,9 +151,11 @@ func TestRelay(t *testing.T) {
 	t.Run("is_killed_by_a_second_signal", func(t *testing.T) {
 		t.Parallel()
 		d := newPostgreSQL(t).migrate()
-		d.enqueue(message("orders", "k"))
-		p := startRelay(d, "kafka: {brokers: ["+silence(t)+"], delivery_timeout: 3s}", "relay: {stop_timeout: 5m}")
+		address := unused(t)
+		p := startRelay(d, "amqp: {urls: ['amqp://"+address+"'], dial_timeout: 5m}", "relay: {stop_timeout: 5m}")
 		p.await("outbox: broker does not answer")
+		keepSilent(t, address)
+		d.enqueue(message("orders", "k"))
 		eventually(t, "a claim", func() bool { return d.count("claims") == 1 })
 		p.signal(syscall.SIGTERM)
 		p.await("outbox: relay stops when")
@@ -193,13 +195,21 @@ func (p *process) get(path string) (status int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-// silence is the address of a server that takes connections and never says a word.
-func silence(tb testing.TB) string {
+// unused is an address at which nobody listens.
+func unused(tb testing.TB) string {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(tb, err)
-	tb.Cleanup(func() { _ = l.Close() })
+	must(tb, l.Close())
 	return l.Addr().String()
+}
+
+// keepSilent makes address a server that takes connections and never says a word.
+func keepSilent(tb testing.TB, address string) {
+	tb.Helper()
+	l, err := net.Listen("tcp", address)
+	must(tb, err)
+	tb.Cleanup(func() { _ = l.Close() })
 }
 
 func TestRelay_start(t *testing.T) {
