@@ -39,7 +39,7 @@ func main() {
 // options are what the command line says.
 type options struct {
 	name, database, kafka, amqp, via, broken string
-	lease                                    time.Duration
+	lease, patience                          time.Duration
 	batch                                    int
 }
 
@@ -52,6 +52,7 @@ func parse() options {
 	flag.StringVar(&o.via, "via", "", "proxies on the way to Kafka's brokers, as BROKER=PROXY,…")
 	flag.StringVar(&o.broken, "break", "", "a guard to remove: "+brokenClaim+" or "+brokenConfirm)
 	flag.DurationVar(&o.lease, "lease", 2*time.Second, "lease of the lanes")
+	flag.DurationVar(&o.patience, "patience", 4*time.Second, "how long to wait for the broker's word")
 	flag.IntVar(&o.batch, "batch", 100, "messages of a claim")
 	flag.Parse()
 	return o

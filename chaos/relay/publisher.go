@@ -24,17 +24,17 @@ type closer interface {
 	Close() error
 }
 
-// openPublisher waits for the broker's word a few seconds only, so that a fault's end is soon noticed.
+// openPublisher connects to either broker.
 func openPublisher(o options) (closer, error) {
 	if o.amqp != "" {
 		return amqp.Open(amqp.Config{
 			URLs: strings.Split(o.amqp, ","), Heartbeat: 2 * time.Second,
-			ConfirmTimeout: 5 * time.Second, WriteTimeout: 3 * time.Second, DialTimeout: 3 * time.Second,
+			ConfirmTimeout: o.patience, WriteTimeout: 3 * time.Second, DialTimeout: 3 * time.Second,
 		})
 	}
 	return kafka.Open(kafka.Config{
 		Brokers: strings.Split(o.kafka, ","), MaxMessageBytes: wire.MaxMessage,
-		DeliveryTimeout: 4 * time.Second, RequestTimeout: 2 * time.Second, NetworkTimeout: time.Second,
+		DeliveryTimeout: o.patience, RequestTimeout: o.patience / 2, NetworkTimeout: o.patience / 4,
 		ClientOptions: []kgo.Opt{kgo.Dialer(dialVia(o.via))},
 	})
 }

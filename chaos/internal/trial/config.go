@@ -20,6 +20,7 @@ type Config struct {
 	Relays   int           // processes. Defaults to 3
 	Rate     int           // messages a second. Defaults to 800
 	Lease    time.Duration // of the relays. Defaults to 2 s
+	Patience time.Duration // of relays with the broker. Defaults to 4 s, so that a fault's end is soon noticed
 	Quiet    time.Duration // without faults, after 40 s of them. Defaults to 10 s
 	Deploys  int           // instead of faults, restarts of relays one after another, under load
 	Calm     bool          // no faults
@@ -34,6 +35,7 @@ func (c Config) withDefaults() Config {
 	defaultTo(&c.Relays, 3)
 	defaultTo(&c.Rate, 800)
 	defaultTo(&c.Lease, 2*time.Second)
+	defaultTo(&c.Patience, 4*time.Second)
 	defaultTo(&c.Quiet, 10*time.Second)
 	return c
 }

@@ -109,7 +109,7 @@ func (t *trial) openLoad(ctx context.Context) (err error) {
 // startProcesses starts relays and shop.
 func (t *trial) startProcesses(ctx context.Context) error {
 	s := t.scene
-	args := append(s.RelayArgs(), "-lease", t.Lease.String(), "-break", t.Broken)
+	args := append(s.RelayArgs(), "-lease", t.Lease.String(), "-patience", t.Patience.String(), "-break", t.Broken)
 	s.Relays = fleet.Start(t.Programs.Relay, t.Relays, s.Folder, args...)
 	if err := t.startShop(ctx); err != nil {
 		return err
