@@ -10,7 +10,7 @@ export CGO_ENABLED := 0
 
 SOAK := ./internal/mutants ./amqp ./kafka
 
-.PHONY: help run test soak test-debezium fuzz vuln check lint format tidy build docs api screenshots licences scripts speed services-up services-down bench bench-quick bench-report bench-store bench-publish bench-capture chaos chaos-short
+.PHONY: help run test soak test-debezium fuzz vuln check lint format tidy build docs api screenshots licences scripts speed services-up services-down bench bench-quick bench-debezium bench-report bench-store bench-publish bench-capture chaos chaos-short
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -87,6 +87,11 @@ bench: ## measure everything, beside raw limits and other ways (ARGS: flags, see
 bench-quick: ## measure the main ratios in a few minutes
 	@scripts/services up postgres rabbitmq kafka
 	@eval "$$(scripts/services env postgres rabbitmq kafka)" && cd bench && go run . -suite quick -messages 30000 -rows 100000 -repeats 2 $(ARGS)
+
+bench-debezium: ## measure Debezium beside ours, or add it to a full run (ARGS: '-suite full -run NAME')
+	@scripts/services up postgres rabbitmq kafka connect
+	@eval "$$(scripts/services env postgres rabbitmq kafka connect)" && cd bench && \
+		go run . -debezium -suite drain -subjects ours-kafka,debezium-kafka $(ARGS)
 
 bench-report: ## write docs/performance.md, its pictures and bench/results/latest.csv from the latest results
 	@cd bench && go run . -report

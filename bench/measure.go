@@ -99,6 +99,9 @@ func (r *benchRun) meter(broker servers.Kind) cpu.Meter {
 	switch broker {
 	case servers.Kafka:
 		at["broker"] = r.at.Kafka[0]
+		if r.at.Connect != "" {
+			at["connect"] = r.at.Connect
+		}
 	case servers.RabbitMQ:
 		at["broker"] = r.at.AMQP
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/bench/internal/load"
+	"github.com/postroom/postroom/bench/internal/subject"
 )
 
 // options are what the command line says.
@@ -15,6 +16,7 @@ type options struct {
 	dir      string
 	docs     string
 	report   bool
+	debezium bool
 	suite    string
 	subjects string
 	rows     int
@@ -40,6 +42,8 @@ func parse() (options, error) {
 	flag.StringVar(&o.run, "run", o.run, "name of the run; one that exists goes on where it stopped")
 	flag.StringVar(&o.dir, "dir", o.dir, "folder of the results")
 	flag.BoolVar(&o.report, "report", o.report, "measure nothing, write what is made of the latest results")
+	flag.BoolVar(&o.debezium, "debezium", o.debezium,
+		"measure "+subject.DebeziumKafka+" too, by the Kafka Connect at CONNECT_URL; make bench-debezium starts one")
 	flag.StringVar(&o.docs, "docs", o.docs, "folder of the documentation, for the report")
 	flag.StringVar(&o.suite, "suite", o.suite,
 		"what is measured: "+suiteFull+" (everything), "+suiteQuick+" (the main ratios), "+suiteDrain+

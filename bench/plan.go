@@ -92,7 +92,11 @@ func plan(o options) ([]step, error) {
 	if !ok {
 		return nil, fmt.Errorf("choose a suite: none is called %q: use %s", o.suite, strings.Join(suiteNames(), ", "))
 	}
-	specs, err := choose(s.specs(), o.subjects)
+	specs := s.specs()
+	if o.debezium {
+		specs = append(specs, subject.Debezium())
+	}
+	specs, err := choose(specs, o.subjects)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +139,7 @@ func of(specs, subjects []subject.Spec) []subject.Spec {
 
 func fullSteps(o options, specs []subject.Spec) []step {
 	return slices.Concat(
-		drainSteps(o, of(specs, subject.All())),
+		drainSteps(o, of(specs, append(subject.All(), subject.Debezium()))),
 		latencySteps(o, of(subject.Flows(), specs)),
 		relaySteps(o, of(relaySpecs(), specs)),
 		storeSteps(o, of(specs, subject.Stores())),

@@ -26,6 +26,7 @@ func DrainComparisons(w load.Workload) []Comparison {
 		against("kafka_vs_forwarder_tuned", "the forwarder with batches of 1 000", subject.OursKafka, subject.TunedKafka, 0),
 		against("kafka_vs_river", "River's workers", subject.OursKafka, subject.RiverKafka, 3),
 		against("kafka_vs_skip_locked", "batched SKIP LOCKED, without order", subject.OursKafka, subject.SkipLockedKafka, 1),
+		against("kafka_vs_debezium", "Debezium's outbox event router", subject.OursKafka, subject.DebeziumKafka, 0),
 		against("kafka_vs_raw", "the bare pipeline", subject.OursKafka, subject.RawKafka, 0.8),
 		bare("kafka_vs_raw_large", "the bare pipeline, 2 KB", subject.OursKafka, subject.RawKafka),
 		beside("kafka_hot_key", "one hot key beside 1 000 even ones", subject.OursKafka, hot, 0.5),

@@ -48,7 +48,7 @@ func Table(w io.Writer, summaries []results.Summary) error {
 // members returns the drains of the subjects of a broker, in the order of subject.All.
 func (g group) members(summaries []results.Summary) []results.Summary {
 	var members []results.Summary
-	for _, spec := range subject.All() {
+	for _, spec := range append(subject.All(), subject.Debezium()) {
 		for _, s := range summaries {
 			if s.Kind == results.Drain && s.Subject == spec.Name && spec.Broker == g.broker {
 				members = append(members, s)

@@ -13,11 +13,13 @@ type Addresses struct {
 	Postgres string   // postgres://user:password@host:port/database
 	AMQP     string   // amqp://user:password@host:port/vhost
 	Kafka    []string // host:port
+	Connect  string   // Kafka Connect with Debezium's connector, http://host:port; empty for none
 }
 
-// FromEnvironment reads POSTGRES_URL, AMQP_URL and KAFKA_BROKERS. A missing one is an error that says what to do.
+// FromEnvironment reads POSTGRES_URL, AMQP_URL, KAFKA_BROKERS and CONNECT_URL. A missing one is an error that says what
+// to do, but for the last.
 func FromEnvironment() (Addresses, error) {
-	a := Addresses{Postgres: os.Getenv("POSTGRES_URL"), AMQP: os.Getenv("AMQP_URL")}
+	a := Addresses{Postgres: os.Getenv("POSTGRES_URL"), AMQP: os.Getenv("AMQP_URL"), Connect: os.Getenv("CONNECT_URL")}
 	for broker := range strings.SplitSeq(os.Getenv("KAFKA_BROKERS"), ",") {
 		if broker = strings.TrimSpace(broker); broker != "" {
 			a.Kafka = append(a.Kafka, broker)

@@ -15,6 +15,7 @@ func TestFromEnvironment(t *testing.T) {
 		t.Setenv("POSTGRES_URL", "postgres://p")
 		t.Setenv("AMQP_URL", "amqp://a")
 		t.Setenv("KAFKA_BROKERS", " k1:9092, k2:9092,")
+		t.Setenv("CONNECT_URL", "")
 		got, err := servers.FromEnvironment()
 		if err != nil {
 			t.Fatal(err)
