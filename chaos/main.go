@@ -46,6 +46,7 @@ type options struct {
 	brokers []string
 	total   time.Duration
 	page    bool
+	merge   string
 }
 
 func parse() options {
@@ -61,6 +62,7 @@ func parse() options {
 	cluster := flag.Bool("cluster", false, "a broker of three nodes; such a run of all faults is added to the results")
 	only := flag.String("only", "", "kinds of faults, separated by commas (default all)")
 	flag.BoolVar(&o.page, "page", false, "only write the page about the results again")
+	flag.StringVar(&o.merge, "merge", "", "only add the trials of another file of results, made on another machine")
 	flag.Parse()
 	o.Nodes = 1
 	if *cluster {
@@ -79,8 +81,15 @@ func parse() options {
 
 func run(ctx context.Context) error {
 	o := parse()
-	if o.page {
+	switch {
+	case o.page:
 		return writePage()
+	case o.merge != "":
+		other, err := results.Open(o.merge)
+		if err != nil {
+			return err
+		}
+		return save(other.Runs...)
 	}
 	programs, remove, err := trial.Build(ctx)
 	if err != nil {
@@ -114,7 +123,7 @@ func (o options) try(ctx context.Context) error {
 	fmt.Printf("%d relays were started; recovery took %v; %d commits had no answer\n",
 		outcome.Starts, outcome.Recovery, outcome.InDoubt)
 	if o.Nodes == 3 && len(o.Only) == 0 && o.Broken == "" {
-		if err := o.save(began, outcome); err != nil {
+		if err := save(o.result(began, outcome)); err != nil {
 			return err
 		}
 	}
@@ -124,7 +133,7 @@ func (o options) try(ctx context.Context) error {
 	return nil
 }
 
-func (o options) save(began time.Time, outcome *trial.Outcome) error {
+func (o options) result(began time.Time, outcome *trial.Outcome) results.Run {
 	r := results.Run{
 		Seed: o.Seed, Broker: o.Broker, Nodes: o.Nodes, Started: began, Seconds: int(o.Duration.Seconds()),
 		Relays: o.Relays, Rate: o.Rate,
@@ -132,11 +141,18 @@ func (o options) save(began time.Time, outcome *trial.Outcome) error {
 	r.Count(outcome.Report)
 	r.Faults, r.Leaks, r.RelayStarts = outcome.Faults, len(outcome.Problems), outcome.Starts
 	r.RecoverySeconds = outcome.Recovery.Seconds()
+	return r
+}
+
+// save adds trials to the results, and writes the page about all of them again.
+func save(runs ...results.Run) error {
 	f, err := results.Open(resultsFile)
 	if err != nil {
 		return err
 	}
-	f.Add(r)
+	for _, r := range runs {
+		f.Add(r)
+	}
 	if err := f.Save(resultsFile); err != nil {
 		return err
 	}

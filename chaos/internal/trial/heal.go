@@ -52,8 +52,10 @@ func (t *trial) release(ctx context.Context) error {
 		reason string
 		filter outbox.Filter
 	}{
-		{outbox.Inspector.Requeue, "the topic exists now", outbox.Filter{Topic: wire.Nowhere}},
+		{outbox.Inspector.Requeue, "the topic is there", outbox.Filter{Topic: wire.Nowhere}},
 		{outbox.Inspector.Requeue, "the topic takes messages again", outbox.Filter{Topic: wire.Fragile}},
+		{outbox.Inspector.Requeue, "faults killed its relays", outbox.Filter{Type: wire.Plain, Status: outbox.StatusParked}},
+		{outbox.Inspector.Requeue, "faults killed its relays", outbox.Filter{Topic: wire.Orders}},
 		{outbox.Inspector.Skip, "it kills relays", outbox.Filter{Type: wire.Fatal, Status: outbox.StatusParked}},
 		{outbox.Inspector.Skip, "it is too large", outbox.Filter{Type: wire.Large, Status: outbox.StatusParked}},
 	} {
