@@ -289,3 +289,21 @@ func TestMount(t *testing.T) {
 		})
 	}
 }
+
+func TestServeHTTP(t *testing.T) {
+	t.Parallel()
+	d := newDashboard(t, newDemo(), nil)
+	for _, path := range []string{
+		"/outbox//", "/outbox//messages", "/outbox///evil.example", "/outbox/messages//x", "/outbox/../x", "/outboxmessages",
+		"/elsewhere", "/",
+	} {
+		t.Run("neither_serves_nor_leads_out_of_the_prefix_at_"+path, func(t *testing.T) {
+			t.Parallel()
+			w := httptest.NewRecorder()
+			d.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			if w.Code != http.StatusNotFound || w.Header().Get("Location") != "" {
+				t.Errorf("%d, to %q; want 404", w.Code, w.Header().Get("Location"))
+			}
+		})
+	}
+}

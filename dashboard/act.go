@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -89,74 +88,6 @@ func (d *Dashboard) preview(v *visit) (page, error) {
 	})
 	p.Count, p.IDs = len(ids), strings.Join(ids, " ")
 	return page{"act", deed.verb + " messages", p}, err
-}
-
-// chosen calls do with the messages that an act may change, a transaction's worth at a time: those of ids if there are
-// several, else those that the search finds.
-func (d *Dashboard) chosen(
-	ctx context.Context, s search, ids []string, deed string, do func([]outbox.Record) (more bool, err error),
-) error {
-	if len(ids) > 1 {
-		rows, err := d.named(ctx, ids, deed)
-		if err == nil {
-			_, err = do(rows)
-		}
-		return err
-	}
-	for _, status := range []outbox.Status{outbox.StatusParked, outbox.StatusSkipped} {
-		if s.Status != "" && s.Status != status || !canChange(deed, status) {
-			continue
-		}
-		f := s.Filter
-		f.Status = status
-		if more, err := d.each(ctx, f, s.matches, do); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *Dashboard) each(
-	ctx context.Context, f outbox.Filter, matches func(outbox.Record) bool, do func([]outbox.Record) (bool, error),
-) (bool, error) {
-	for after := int64(0); ; {
-		rows, err := d.store.Find(ctx, f, after, actPage)
-		if err != nil || len(rows) == 0 {
-			return true, err
-		}
-		after = rows[len(rows)-1].Number
-		var own []outbox.Record
-		for _, r := range rows {
-			if matches(r) {
-				own = append(own, r)
-			}
-		}
-		if more, err := do(own); err != nil || !more {
-			return false, err
-		}
-	}
-}
-
-func canChange(deed string, status outbox.Status) bool {
-	return status == outbox.StatusParked || status == outbox.StatusSkipped && deed != "skip"
-}
-
-// named are the messages of ids that a deed can change.
-func (d *Dashboard) named(ctx context.Context, ids []string, deed string) (rows []outbox.Record, err error) {
-	for _, id := range ids[:min(len(ids), pageSize)] {
-		var f outbox.Filter
-		if err := f.ID.UnmarshalText([]byte(id)); err != nil {
-			return nil, badField("id", "Choose messages of the list.")
-		}
-		one, err := d.store.Find(ctx, f, 0, 1)
-		if err != nil {
-			return nil, err
-		}
-		if len(one) == 1 && canChange(deed, one[0].Status) {
-			rows = append(rows, one[0])
-		}
-	}
-	return rows, nil
 }
 
 // act does what was previewed: to exactly the messages that were counted, or to all that match if there were more.

@@ -127,6 +127,35 @@ func TestActs(t *testing.T) {
 		}
 	})
 
+	t.Run("go_by_the_order_of_what_is_parked_and_skipped_together", func(t *testing.T) {
+		t.Parallel()
+		store := newDemo()
+		for i := range 250 {
+			status := outbox.StatusParked
+			if i%3 == 0 {
+				status = outbox.StatusSkipped
+			}
+			store.add(0, "mixed", "Mixed", "k", status, nil)
+		}
+		var want []string
+		for _, r := range store.records[len(store.records)-250:] {
+			want = append(want, r.ID.String())
+		}
+		c := newClient(t, serveDemo(t, store, nil))
+		form := with(c.form("/act?deed=requeue&topic=mixed"), "reason", "because")
+		if d := cmp.Diff(want, strings.Fields(form.Get("ids"))); d != "" {
+			t.Errorf("ids (-want +got):\n%s", d)
+		}
+		c.post("/act", with(form, "all", "yes"))
+		var got []string
+		for _, a := range store.audit[5:] {
+			got = append(got, a.Message.String())
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("requeued (-want +got):\n%s", d)
+		}
+	})
+
 	t.Run("that_break_off_say_how_much_was_done", func(t *testing.T) {
 		t.Parallel()
 		store := newDemo()

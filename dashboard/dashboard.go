@@ -108,13 +108,13 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		toFolder(w, r)
 		return
 	}
-	if !ok || path.Clean("/"+inside) != "/"+strings.Trim(inside, "/") {
+	if !ok || path.Clean(inside) != "/"+strings.Trim(inside, "/") || strings.Contains(inside, "//") {
 		inside = "/-" // no page, rather than a redirect out of the prefix
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), d.config.Timeout)
 	defer cancel()
 	r = r.Clone(context.WithValue(ctx, visitorKey{}, visitor))
-	r.URL.Path, r.URL.RawPath = "/"+strings.TrimPrefix(inside, "/"), ""
+	r.URL.Path, r.URL.RawPath = inside, ""
 	d.mux.ServeHTTP(w, r)
 }
 

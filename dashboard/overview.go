@@ -78,6 +78,9 @@ func (d *Dashboard) find(r reading, sessions int, known bool) []finding {
 	if r.err != nil {
 		add("bad", "", "", "The backlog is not known: the store does not tell.")
 	}
+	if !known && d.store.overseer != nil {
+		add("bad", "", "", "It is not known whether a relay lives: the store does not tell.")
+	}
 	if known && sessions == 0 {
 		add("bad", "relays", "Relays", "No relay lives. Messages wait until one starts.")
 	}

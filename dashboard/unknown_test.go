@@ -40,6 +40,16 @@ func TestUnknown(t *testing.T) {
 		}
 	})
 
+	t.Run("is_whether_a_relay_lives_when_the_store_does_not_answer", func(t *testing.T) {
+		t.Parallel()
+		store := newDemo()
+		store.backlog = outbox.Backlog{}
+		got := look(t, serve(t, newDashboard(t, mute{store}, nil))+"/")
+		if !strings.Contains(got.body, "It is not known whether a relay lives") || strings.Contains(got.body, "All is well") {
+			t.Errorf("the overview shows\n%s", got.body)
+		}
+	})
+
 	t.Run("is_the_rate_without_relays_in_the_process", func(t *testing.T) {
 		t.Parallel()
 		b := openTab(t, serveDemo(t, newDemo(), nil))
@@ -90,6 +100,11 @@ func TestUnknown(t *testing.T) {
 
 // inspectorOnly is a store without what is optional.
 type inspectorOnly struct{ outbox.Inspector }
+
+// mute is a store that does not answer who relays.
+type mute struct{ *demo }
+
+func (mute) Sessions(context.Context) ([]outbox.Session, error) { return nil, errBroken }
 
 // slow is a store that has no answer about a key in time, after the first ones.
 type slow struct {
