@@ -108,7 +108,7 @@ func recoversParked(t *testing.T, c combination) {
 		Observer: o.tel.Observer(), Logger: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
-	checks := health.New(health.Config{Store: o.store, Every: time.Nanosecond}, relay)
+	checks := health.New(health.Config{Store: o.store, MaxParked: -1, Every: time.Nanosecond}, relay)
 	defer o.tel.Watch(o.store, relay)()
 	runRelay(t, relay)
 

@@ -96,7 +96,7 @@ func (c *Checks) askStore(ctx context.Context, r *Report) {
 	if c.config.MaxBacklog > 0 && due > c.config.MaxBacklog {
 		r.add(CauseLarge, "%d messages are due, the bound is %d", due, c.config.MaxBacklog)
 	}
-	if c.config.MaxParked >= 0 && parked > c.config.MaxParked {
-		r.add(CauseParked, "%d messages are parked, the bound is %d", parked, c.config.MaxParked)
+	if c.config.MaxParked != 0 && parked > max(0, c.config.MaxParked) {
+		r.add(CauseParked, "%d messages are parked, the bound is %d", parked, max(0, c.config.MaxParked))
 	}
 }

@@ -13,19 +13,19 @@ import (
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	for name, check := range map[string]func(t *testing.T){
-		"are_ready_while_every_relay_is_and_the_backlog_is_small":        checkWell,
-		"are_not_ready_while_a_relay_has_not_started_or_has_stopped":     checkNotReady,
-		"are_neither_live_nor_ready_when_a_relay_has_failed":             checkFailed,
-		"are_not_live_when_a_relay_makes_no_claims_any_more":             checkStuck,
-		"are_live_and_ready_while_a_relay_stands_by_without_lanes":       checkStandby,
-		"tell_a_store_that_is_down_from_a_publisher_that_is_down":        checkCauses,
-		"clear_the_store_s_fault_and_not_the_publisher_s_when_it_is_up":  checkCleared,
-		"are_not_ready_when_nobody_relays_and_the_oldest_gets_too_old":   checkNobody,
-		"are_not_ready_while_a_message_is_parked_unless_that_is_allowed": checkParked,
-		"are_not_ready_when_too_many_messages_are_due":                   checkLarge,
-		"tell_a_backlog_that_is_not_known_from_an_empty_one":             checkUnknown,
-		"ask_the_store_again_only_when_the_last_look_is_old":             checkSeldom,
-		"ask_again_after_a_look_that_who_asked_gave_up":                  checkGivenUp,
+		"are_ready_while_every_relay_is_and_the_backlog_is_small":       checkWell,
+		"are_not_ready_while_a_relay_has_not_started_or_has_stopped":    checkNotReady,
+		"are_neither_live_nor_ready_when_a_relay_has_failed":            checkFailed,
+		"are_not_live_when_a_relay_makes_no_claims_any_more":            checkStuck,
+		"are_live_and_ready_while_a_relay_stands_by_without_lanes":      checkStandby,
+		"tell_a_store_that_is_down_from_a_publisher_that_is_down":       checkCauses,
+		"clear_the_store_s_fault_and_not_the_publisher_s_when_it_is_up": checkCleared,
+		"are_not_ready_when_nobody_relays_and_the_oldest_gets_too_old":  checkNobody,
+		"are_ready_while_messages_are_parked_unless_that_is_bounded":    checkParked,
+		"are_not_ready_when_too_many_messages_are_due":                  checkLarge,
+		"tell_a_backlog_that_is_not_known_from_an_empty_one":            checkUnknown,
+		"ask_the_store_again_only_when_the_last_look_is_old":            checkSeldom,
+		"ask_again_after_a_look_that_who_asked_gave_up":                 checkGivenUp,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,14 +184,16 @@ func checkParked(t *testing.T) {
 	f.enqueue(t, m)
 	time.Sleep(time.Minute)
 	checks := health.New(health.Config{Store: f}, r)
-	want(t, checks.Check(t.Context()), true, false, health.CauseParked)
+	want(t, checks.Check(t.Context()), true, true)
+	none := health.New(health.Config{Store: f, MaxParked: -1}, r)
+	want(t, none.Check(t.Context()), true, false, health.CauseParked)
 	want(t, health.New(health.Config{Store: f, MaxParked: 1}, r).Check(t.Context()), true, true)
 	f.set(func(f *faulty) { f.answer = outbox.Accepted })
 	if _, err := f.Requeue(t.Context(), outbox.Act{By: "t", Reason: "r"}, m.ID); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Minute)
-	want(t, checks.Check(t.Context()), true, true)
+	want(t, none.Check(t.Context()), true, true)
 	wantStopped(t, stop)
 }
 

@@ -17,7 +17,8 @@ type Config struct {
 	MaxAge time.Duration
 	// MaxBacklog is how many messages may be due. Defaults to 0: any number.
 	MaxBacklog int
-	// MaxParked is how many messages may be parked. Negative means any number. Defaults to 0: each waits for someone.
+	// MaxParked is how many messages may be parked; negative means none. Defaults to 0: any number, because one that is
+	// parked waits for a person, and should neither take a process out of service nor hold back the release that mends it.
 	MaxParked int
 	// StuckAfter is how long ago a relay that is ready may have had its last answer to a claim: longer than Poll and than
 	// a call of Publish may take. Defaults to 2 minutes.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // complete fills in what is not given, and refuses what can only be wrong. What packages check themselves is theirs.
@@ -27,7 +28,26 @@ func (c *Config) complete() error {
 			return fmt.Errorf("%s is %q: choose one of %s", choice.key, choice.value, strings.Join(choice.of, ", "))
 		}
 	}
+	return c.checkLiveness()
+}
+
+// checkLiveness refuses a bound that takes a relay for stuck which waits for a slow broker.
+func (c *Config) checkLiveness() error {
+	for _, name := range slices.Sorted(maps.Keys(c.Transports)) {
+		if longest := c.Transports[name].longest(); c.HTTP.Address != "" && c.Health.StuckAfter <= longest {
+			return fmt.Errorf("health.stuck_after is %v, and publishing to transports.%s may take %v: make it longer than that",
+				c.Health.StuckAfter, name, longest)
+		}
+	}
 	return nil
+}
+
+// longest is how long the broker may let a call of Publish wait that goes well.
+func (t *Transport) longest() time.Duration {
+	if t.Kafka != nil {
+		return t.Kafka.DeliveryTimeout
+	}
+	return time.Duration(len(t.AMQP.URLs))*t.AMQP.DialTimeout + t.AMQP.ConfirmTimeout
 }
 
 // completeTransports settles which is the default.

@@ -138,6 +138,11 @@ func TestRead_refuses(t *testing.T) {
 		{"two_brokers_in_one", "transports: {k: {kafka: {}, amqp: {}}}", "", "transports.k: want either kafka or amqp"},
 		{"no_broker_in_one", "transports: {k: {topics: [a]}}", "", "transports.k: want either kafka or amqp"},
 		{"a_transport_that_is_empty", "transports: {k: }", "", "transports.k: want either kafka or amqp"},
+		{
+			"a_bound_of_liveness_that_a_slow_broker_exceeds",
+			"http: {address: ':1'}\ntransports: {m: {amqp: {urls: ['amqp://h'], confirm_timeout: 2m}}}", "",
+			"health.stuck_after is 2m0s, and publishing to transports.m may take 2m5s",
+		},
 		{"a_default_that_is_none", "default_transport: m\ntransports: {k: {kafka: {}}}", "", `default_transport is "m"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
