@@ -44,7 +44,6 @@ func (o *order) carryOut(
 ) (changed int, err error) {
 	bar := newBar(c, o.name, len(messages))
 	defer bar.end()
-	start := time.Now()
 	topics := map[string]bool{}
 	for done := 0; done < len(messages); {
 		n := min(actBatch, len(messages)-done)
@@ -61,6 +60,7 @@ func (o *order) carryOut(
 		for _, m := range messages[done : done+n] {
 			ids = append(ids, m.id)
 		}
+		began := time.Now()
 		now, err := o.do(store, ctx, act, ids...)
 		changed += now
 		if err != nil {
@@ -68,8 +68,8 @@ func (o *order) carryOut(
 		}
 		done += n
 		bar.add(n)
-		if o.rate > 0 {
-			if err := sleepUntil(ctx, start.Add(time.Duration(done)*time.Second/time.Duration(o.rate))); err != nil {
+		if o.rate > 0 && done < len(messages) {
+			if err := sleepUntil(ctx, began.Add(time.Duration(n)*time.Second/time.Duration(o.rate))); err != nil {
 				return changed, err
 			}
 		}
