@@ -3,6 +3,7 @@ package gormstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -23,11 +24,29 @@ type Delivery struct {
 
 // The statements are written once for all databases. In braces stands what differs; instants are microseconds.
 const (
-	deliveredText = `
+	deliveries = `
 SELECT a.id, a.topic, coalesce(a.key, ''), a.seq, a.attempts, a.available_at IS NOT NULL, {created}, {delivered}
-FROM {archive} a WHERE a.topic = $1 AND a.delivered_at >= {now} - {within} ORDER BY a.delivered_at`
-	nowText = "SELECT {clock}"
+FROM {archive} a `
+	deliveredText = deliveries + "WHERE a.topic = $1 AND a.delivered_at >= {now} - {within} ORDER BY a.delivered_at"
+	deliveryText  = deliveries + "WHERE a.id = {id} ORDER BY a.delivered_at DESC LIMIT 1"
+	nowText       = "SELECT {clock}"
 )
+
+// Delivery reads what the archive has of a message, by an index; false is nothing. Of an id that was stored again after
+// its delivery, which nothing forbids, it is the latest. It needs [Config.Archive], in the relays.
+func (s *Store) Delivery(ctx context.Context, id uuid.UUID) (Delivery, bool, error) {
+	if _, err := s.schema.lanes(ctx, s.dialect, s.pool, s.log); err != nil {
+		return Delivery{}, false, err
+	}
+	d, err := readDelivery(s.pool.QueryRowContext(ctx, s.dialect.archiveSQL(deliveryText), id.String()))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Delivery{}, false, nil
+	case err != nil:
+		return Delivery{}, false, fmt.Errorf("look into the archive: %w", err)
+	}
+	return d, true, nil
+}
 
 // Delivered reads what the archive has of a topic, delivered within the given time until now, in the order of delivery.
 // It needs [Config.Archive], in the relays; without it there is nothing. It is one statement, which goes on for as long
@@ -62,10 +81,10 @@ func (s *Store) readDelivered(ctx context.Context, topic string, within time.Dur
 	return rows.Err()
 }
 
-func readDelivery(rows *sql.Rows) (Delivery, error) {
+func readDelivery(row interface{ Scan(into ...any) error }) (Delivery, error) {
 	var d Delivery
 	var created, delivered int64
-	err := rows.Scan(&d.ID, &d.Topic, &d.Key, &d.Number, &d.Attempts, &d.Scheduled, &created, &delivered)
+	err := row.Scan(&d.ID, &d.Topic, &d.Key, &d.Number, &d.Attempts, &d.Scheduled, &created, &delivered)
 	d.CreatedAt, d.DeliveredAt = time.UnixMicro(created).UTC(), time.UnixMicro(delivered).UTC()
 	return d, err
 }
@@ -82,13 +101,15 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 func (p *postgres) archiveSQL(text string) string {
 	return p.names.render(replaceAll(text, "{created}", microseconds("a.created_at"),
 		"{delivered}", microseconds("a.delivered_at"), "{clock}", microseconds("clock_timestamp()"),
-		"{now}", "now()", "{within}", "$2::bigint * interval '1 microsecond'"))
+		"{now}", "now()", "{within}", "$2::bigint * interval '1 microsecond'", "{id}", "$1"))
 }
 
-func (m *mysql) archiveSQL(text string) string { return m.text(ownMicroseconds(text)) }
+func (m *mysql) archiveSQL(text string) string {
+	return m.text(ownMicroseconds(replaceAll(text, "{id}", "UNHEX(REPLACE(?, '-', ''))")))
+}
 
 func (l *sqlite) archiveSQL(text string) string {
-	return l.names.render(replaceAll(ownMicroseconds(text), "{now}", liteNow))
+	return l.names.render(replaceAll(ownMicroseconds(text), "{now}", liteNow, "{id}", "?"))
 }
 
 // ownMicroseconds is for databases that store instants as what is asked for.

@@ -1,6 +1,7 @@
 package gormstore_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -68,6 +69,51 @@ func TestStore_Delivered(t *testing.T) {
 			if err == nil {
 				t.Error("got a message")
 			}
+		}
+	})
+}
+
+func TestStore_Delivery(t *testing.T) {
+	t.Run("reads_what_the_archive_has_of_a_message", func(t *testing.T) {
+		onEachKeeping(t, func(t *testing.T, f *fixture) {
+			m := message("a")
+			r := f.started()
+			for range 2 { // an id may come again
+				f.store1(m)
+				r.settle(r.claim(), all(outbox.Delivered))
+				f.agedBy(time.Minute)
+			}
+			now, err := f.store.Now(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, found, err := f.store.Delivery(t.Context(), m.ID)
+			if err != nil || !found {
+				t.Fatalf("found is %v, %v", found, err)
+			}
+			if age := now.Sub(d.DeliveredAt); d.ID != m.ID || d.Topic != "orders" || d.Key != "a" || d.Number == 0 ||
+				age < time.Minute || age > 2*time.Minute {
+				t.Errorf("got %+v at %v, want the latest delivery", d, now)
+			}
+		})
+	})
+	t.Run("finds_nothing_of_what_was_not_delivered", func(t *testing.T) {
+		onEachKeeping(t, func(t *testing.T, f *fixture) {
+			m := f.enqueue("a")[0]
+			for _, id := range []uuid.UUID{m.ID, uuid.New()} {
+				if d, found, err := f.store.Delivery(t.Context(), id); found || err != nil {
+					t.Errorf("got %+v, %v", d, err)
+				}
+			}
+		})
+	})
+	t.Run("tells_that_there_are_no_tables", func(t *testing.T) {
+		store, err := gormstore.Open(openSQLite(t, gorm.Config{}), gormstore.Config{Name: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := store.Delivery(t.Context(), uuid.New()); !errors.Is(err, gormstore.ErrSchema) {
+			t.Errorf("got %v, want ErrSchema", err)
 		}
 	})
 }

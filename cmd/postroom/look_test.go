@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/gormstore"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -187,14 +189,41 @@ func TestShow(t *testing.T) {
 	})
 	t.Run("keeps_the_history_of_a_message_that_is_gone", func(t *testing.T) {
 		d.run("discard", seedID(4).String(), "--yes", "--reason", "sent by hand", "--by", "on-call").want(0)
-		d.run("show", seedID(4).String()).want(0, "is not stored any more", "discard", "on-call", "sent by hand")
+		d.run("show", seedID(4).String()).want(0, "was discarded", "discard", "on-call", "sent by hand")
 		got := decode[showJSON](d, "show", seedID(4).String())
-		if got.Message != nil || len(got.Audit) != 1 || got.Audit[0].Deed != "discard" || got.Audit[0].Topic != "invoices" {
+		if got.Message != nil || got.Delivery != nil || len(got.Audit) != 1 ||
+			got.Audit[0].Deed != "discard" || got.Audit[0].Topic != "invoices" {
 			t.Errorf("got %+v, want the act alone", got)
 		}
 	})
+	t.Run("tells_when_a_message_was_delivered", func(t *testing.T) {
+		for name, create := range map[string]func(testing.TB) *testDatabase{
+			"postgres": newPostgreSQL, "mariadb": newMariaDB,
+		} {
+			t.Run(name, func(t *testing.T) {
+				d := create(t).migrate()
+				var err error
+				d.store, err = gormstore.Open(openDatabase(t, d.url), gormstore.Config{Archive: time.Hour})
+				must(t, err)
+				m := message("orders", "customer-9")
+				d.enqueue(m)
+				r := d.join("shop-2")
+				r.settle(r.claim(), parkedFor("refused"))
+				d.run("requeue", m.ID.String(), "--yes", "--reason", "mended").want(0)
+				r.drain()
+				d.run("show", m.ID.String()).want(0, "delivered 20", "orders", "customer-9", "requeue", "mended")
+				got := decode[showJSON](d, "show", m.ID.String())
+				if got.Message != nil || got.Delivery == nil || got.Delivery.Key != "customer-9" ||
+					got.Delivery.DeliveredAt.Before(got.Delivery.CreatedAt) || len(got.Audit) != 1 {
+					t.Errorf("got %+v, want the delivery and the act", got)
+				}
+				d.run("purge", "--older-than", "0s").want(0)
+				d.run("show", m.ID.String()).want(0, "was delivered and is not in the archive", "requeue", "mended")
+			})
+		}
+	})
 	t.Run("refuses_what_is_not_there", func(t *testing.T) {
-		d.run("show", seedID(99).String()).want(exitFailed, "no message "+seedID(99).String())
+		d.run("show", seedID(99).String()).want(exitFailed, "no message "+seedID(99).String()+": it was never committed")
 		d.run("show").want(exitUsage, "accepts 1 arg(s), received 0")
 	})
 }

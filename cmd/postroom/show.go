@@ -22,10 +22,21 @@ const mostActs = 100 // that are shown of one message
 
 // showJSON is one message and what was done about it.
 type showJSON struct {
-	Message *messageJSON `json:"message"` // null once it is delivered or discarded
-	Headers []headerJSON `json:"headers"`
-	Payload *[]byte      `json:"payload,omitempty"` // in base64, with --payload; null is a tombstone
-	Audit   []actJSON    `json:"audit"`             // the oldest first
+	Message  *messageJSON  `json:"message"`  // null once it is delivered or discarded
+	Delivery *deliveryJSON `json:"delivery"` // of one that is not stored any more; null if it is not in the archive
+	Headers  []headerJSON  `json:"headers"`
+	Payload  *[]byte       `json:"payload,omitempty"` // in base64, with --payload; null is a tombstone
+	Audit    []actJSON     `json:"audit"`             // the oldest first
+}
+
+// deliveryJSON is what the archive has of a message.
+type deliveryJSON struct {
+	Number      int64     `json:"number"`
+	Topic       string    `json:"topic"`
+	Key         string    `json:"key"`
+	CreatedAt   time.Time `json:"created_at"`
+	DeliveredAt time.Time `json:"delivered_at"`
+	Attempts    int       `json:"attempts"` // before the one that was accepted
 }
 
 type headerJSON struct {
@@ -48,7 +59,7 @@ func newShow(t *target) *cobra.Command {
 	var payload bool
 	c := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one message, and what operators did about it",
+		Short: "Show one message, or when it was delivered, and what operators did about it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID(args[0])
@@ -64,42 +75,98 @@ func newShow(t *target) *cobra.Command {
 	return c
 }
 
+// shown is all that is known of a message.
+type shown struct {
+	id       uuid.UUID
+	record   *outbox.Record      // if it is stored
+	delivery *gormstore.Delivery // if it is in the archive instead
+	audit    []outbox.AuditEntry // the oldest first
+}
+
 func (t *target) show(ctx context.Context, c *cobra.Command, store *gormstore.Store, id uuid.UUID, payload bool) error {
-	found, err := store.Find(ctx, outbox.Filter{ID: id}, 0, 1)
+	s, err := lookUp(ctx, store, id)
 	if err != nil {
 		return err
 	}
-	audit, err := store.Audit(ctx, id, 0, mostActs)
-	if err != nil {
-		return err
-	}
-	if len(found)+len(audit) == 0 {
-		return fmt.Errorf("no message %s: it was delivered, or never committed", id)
-	}
-	slices.Reverse(audit)
-	shown := showJSON{Headers: []headerJSON{}, Audit: toActs(audit)}
-	if len(found) > 0 {
-		m := toMessage(found[0])
-		shown.Message = &m
-		for _, h := range found[0].Headers {
-			shown.Headers = append(shown.Headers, headerJSON(h))
-		}
-		if payload {
-			shown.Payload = &found[0].Payload
-		}
-	}
-	err = t.print(c, shown, func(w io.Writer) {
-		if len(found) == 0 {
-			fmt.Fprintf(w, "message %s is not stored any more\n", id)
-		} else {
-			writeMessage(w, found[0], payload)
-		}
-		writeActs(w, audit)
+	err = t.print(c, s.toJSON(payload), func(w io.Writer) {
+		s.write(w, payload)
+		writeActs(w, s.audit)
 	})
-	if err == nil && payload && !t.json && len(found) > 0 {
-		writePayload(c.OutOrStdout(), found[0].Payload)
+	if err == nil && payload && !t.json && s.record != nil {
+		writePayload(c.OutOrStdout(), s.record.Payload)
 	}
 	return err
+}
+
+// lookUp looks for a message among what is stored, then in the archive.
+func lookUp(ctx context.Context, store *gormstore.Store, id uuid.UUID) (shown, error) {
+	s := shown{id: id}
+	found, err := store.Find(ctx, outbox.Filter{ID: id}, 0, 1)
+	if err != nil {
+		return s, err
+	}
+	if s.audit, err = store.Audit(ctx, id, 0, mostActs); err != nil {
+		return s, err
+	}
+	slices.Reverse(s.audit)
+	if len(found) > 0 {
+		s.record = &found[0]
+		return s, nil
+	}
+	d, delivered, err := store.Delivery(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	if delivered {
+		s.delivery = &d
+	}
+	if !delivered && len(s.audit) == 0 {
+		return s, fmt.Errorf("no message %s: it was never committed, or was delivered and is not in the archive", id)
+	}
+	return s, nil
+}
+
+func (s shown) toJSON(payload bool) showJSON {
+	v := showJSON{Headers: []headerJSON{}, Audit: toActs(s.audit)}
+	if d := s.delivery; d != nil {
+		v.Delivery = &deliveryJSON{d.Number, d.Topic, d.Key, d.CreatedAt, d.DeliveredAt, d.Attempts}
+	}
+	if s.record == nil {
+		return v
+	}
+	m := toMessage(*s.record)
+	v.Message = &m
+	for _, h := range s.record.Headers {
+		v.Headers = append(v.Headers, headerJSON(h))
+	}
+	if payload {
+		v.Payload = &s.record.Payload
+	}
+	return v
+}
+
+// write tells where a message stands, or what has become of it.
+func (s shown) write(w io.Writer, payload bool) {
+	switch {
+	case s.record != nil:
+		writeMessage(w, *s.record, payload)
+	case s.delivery != nil:
+		writeDelivery(w, *s.delivery)
+	case s.audit[len(s.audit)-1].Deed == "discard":
+		fmt.Fprintf(w, "message %s was discarded\n", s.id)
+	default:
+		fmt.Fprintf(w, "message %s is not stored any more: it was delivered and is not in the archive\n", s.id)
+	}
+}
+
+func writeDelivery(w io.Writer, d gormstore.Delivery) {
+	row(w, "id", d.ID)
+	row(w, "status", "delivered "+instant(d.DeliveredAt))
+	row(w, "topic", d.Topic)
+	row(w, "key", d.Key)
+	row(w, "number", d.Number)
+	row(w, "created", instant(d.CreatedAt))
+	row(w, "attempts", fmt.Sprintf("%d before that", d.Attempts))
 }
 
 func toActs(entries []outbox.AuditEntry) []actJSON {
