@@ -20,7 +20,7 @@ type worker struct {
 	jitter     *rand.Rand
 	number     int
 	hard       context.Context // ends when a stopping relay has to give up
-	suspects   bool            // the last claim left some behind: the next one is theirs
+	turn       time.Duration   // for how long suspects have the worker, before the next batch
 	failed     int             // claims in a row that had no answer
 	now        CycleEvent      // the cycle that runs
 }
@@ -37,15 +37,17 @@ func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
 		w.reacquire()
 		return 0, nil
 	}
-	began := time.Now()
+	began, suspect := time.Now(), w.turn > 0
 	w.now = CycleEvent{Worker: w.number, Limit: limit, Waited: w.waited(), Calls: w.now.Calls[:0]}
-	claim, err := w.claim(ctx, g, limit)
-	if err == nil && len(claim.Messages) == 0 && w.suspects {
-		claim, err = w.claim(ctx, g, limit) // there is nothing but suspects
+	claim, err := w.claim(ctx, g, limit, suspect)
+	if err == nil && len(claim.Messages) == 0 && claim.Suspects && !suspect {
+		suspect = true // there is nothing else
+		claim, err = w.claim(ctx, g, limit, suspect)
 	}
 	if err != nil {
 		return 0, err
 	}
+	defer func() { w.share(claim, suspect, time.Since(began)) }()
 	if len(claim.Messages) == 0 {
 		w.report(began)
 		return 0, nil
@@ -61,6 +63,19 @@ func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
 	}
 	w.observe(ctx, outcomes)
 	return len(claim.Messages), w.config.stopped(outcomes)
+}
+
+// share gives suspects, which are claimed one by one, as much of the worker's time as the batch before them took: many
+// of them do not hold their keys for long behind a backlog, and one that makes every publish slow takes half.
+func (w *worker) share(c Claim, suspect bool, took time.Duration) {
+	switch {
+	case !c.Suspects:
+		w.turn = 0
+	case suspect:
+		w.turn -= took
+	default:
+		w.turn = max(took, 1)
+	}
 }
 
 // report tells the observer of the cycle that began then.
@@ -80,10 +95,10 @@ func (w *worker) fresh(since time.Time) bool {
 	return !since.IsZero() && time.Since(since) < longest
 }
 
-func (w *worker) claim(ctx context.Context, g grip, limit int) (Claim, error) {
+func (w *worker) claim(ctx context.Context, g grip, limit int, suspect bool) (Claim, error) {
 	r := ClaimRequest{
 		Token: uuid.New(), Session: w.session, Worker: w.number, Lanes: g.lanes,
-		Limit: limit, Bytes: w.config.BatchBytes, PerKey: w.perKey(), Suspect: w.suspects,
+		Limit: limit, Bytes: w.config.BatchBytes, PerKey: w.perKey(), Suspect: suspect,
 	}
 	call, cancel := context.WithTimeout(w.hard, w.config.Lease)
 	defer cancel()
@@ -101,7 +116,6 @@ func (w *worker) claim(ctx context.Context, g grip, limit int) (Claim, error) {
 		return Claim{}, err
 	}
 	w.failed = 0
-	w.suspects = claim.Suspects && !r.Suspect
 	return claim, checkClaim(claim, r)
 }
 
