@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -31,12 +32,22 @@ func report(before left, err error) {
 	if err != nil {
 		e.Error = err.Error()
 	}
-	if leak := goleak.Find(before.goroutines, goleak.IgnoreAnyFunction("main.obey")); leak != nil {
-		e.Goroutines = leak.Error()
+	for deadline := time.Now().Add(closing); ; {
+		leak := goleak.Find(before.goroutines, goleak.IgnoreAnyFunction("main.obey")) // waits a little, too
+		if leak == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			e.Goroutines = leak.Error()
+			break
+		}
 	}
 	e.Files = slices.DeleteFunc(files(), func(f string) bool { return slices.Contains(before.files, f) })
 	tell(e)
 }
+
+// closing is what pgx takes to close a connection that it has given up, beside all else, and a little more.
+const closing = 17 * time.Second
 
 // files lists open files and sockets, where the system shows them; sockets with their ends.
 func files() []string {
