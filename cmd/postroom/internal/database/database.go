@@ -11,6 +11,7 @@ import (
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/driver/mysql"
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
@@ -68,6 +69,9 @@ func newDialector(address string) (gorm.Dialector, error) {
 	scheme, _, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "postgres", "postgresql":
+		if _, err := pgconn.ParseConfig(address); err != nil {
+			return nil, because(err)
+		}
 		return postgres.Open(address), nil
 	case "mariadb", "mysql":
 		return openURL(address)
@@ -77,6 +81,35 @@ func newDialector(address string) (gorm.Dialector, error) {
 		return nil, ErrAddress
 	}
 	return newMySQL(c), nil
+}
+
+// because says what is wrong without the address, which pgx repeats.
+func because(err error) error {
+	if reason := errors.Unwrap(err); reason != nil {
+		return fmt.Errorf("%w (%w)", ErrAddress, reason)
+	}
+	return ErrAddress
+}
+
+// WithPassword returns address with password in place of its own; an empty password changes nothing.
+func WithPassword(address, password string) (string, error) {
+	if password == "" {
+		return address, nil
+	}
+	if strings.Contains(address, "://") {
+		u, err := url.Parse(address)
+		if err != nil {
+			return "", ErrAddress
+		}
+		u.User = url.UserPassword(u.User.Username(), password)
+		return u.String(), nil
+	}
+	c, err := driver.ParseDSN(address)
+	if err != nil {
+		return "", ErrAddress
+	}
+	c.Passwd = password
+	return c.FormatDSN(), nil
 }
 
 // openURL takes the form of address that other servers have, instead of the driver's own.

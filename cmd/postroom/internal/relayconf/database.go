@@ -17,8 +17,7 @@ func (d Database) Open() (db, control *gorm.DB, err error) {
 		return nil, nil, err
 	}
 	c := d.Control
-	address := cmp.Or(c.URL, d.URL).withPassword(cmp.Or(c.Password, d.Password))
-	if control, err = database.Open(address, c.MaxConnections); err != nil {
+	if control, err = open(cmp.Or(c.URL, d.URL), cmp.Or(c.Password, d.Password), c.MaxConnections); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("database.control.url: %w", err), database.Close(db))
 	}
 	return db, control, nil
@@ -29,9 +28,17 @@ func (d Database) OpenOne() (*gorm.DB, error) {
 	if d.URL == "" {
 		return nil, errors.New("database.url is missing")
 	}
-	db, err := database.Open(d.URL.withPassword(d.Password), d.MaxConnections)
+	db, err := open(d.URL, d.Password, d.MaxConnections)
 	if err != nil {
 		return nil, fmt.Errorf("database.url: %w", err)
 	}
 	return db, nil
+}
+
+func open(at URL, password Secret, connections int) (*gorm.DB, error) {
+	address, err := database.WithPassword(string(at), string(password))
+	if err != nil {
+		return nil, err
+	}
+	return database.Open(address, connections)
 }
