@@ -1,10 +1,12 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -95,22 +97,33 @@ func readActed(rows *sql.Rows, err error) (did acted, _ error) {
 		return acted{}, err
 	}
 	defer rows.Close()
-	lanes, keys := map[int]bool{}, map[laneKey]bool{}
 	for rows.Next() {
 		var lane int
 		var key sql.NullString
 		if err := rows.Scan(&lane, &key); err != nil {
 			return acted{}, errors.Join(err, rows.Err())
 		}
-		did.changed++
-		if !lanes[lane] {
-			lanes[lane] = true
-			did.lanes = append(did.lanes, lane)
-		}
-		if k := (laneKey{lane, key.String}); key.Valid && !keys[k] {
-			keys[k] = true
-			did.keys = append(did.keys, k)
-		}
+		did.add(lane, key)
 	}
-	return did, rows.Err()
+	return did.once(), rows.Err()
+}
+
+// add takes note of a message that was changed.
+func (a *acted) add(lane int, key sql.NullString) {
+	a.changed++
+	a.lanes = append(a.lanes, lane)
+	if key.Valid {
+		a.keys = append(a.keys, laneKey{lane, key.String})
+	}
+}
+
+// once has each lane and each key once.
+func (a acted) once() acted {
+	slices.Sort(a.lanes)
+	a.lanes = slices.Compact(a.lanes)
+	slices.SortFunc(a.keys, func(x, y laneKey) int {
+		return cmp.Or(cmp.Compare(x.lane, y.lane), cmp.Compare(x.key, y.key))
+	})
+	a.keys = slices.Compact(a.keys)
+	return a
 }

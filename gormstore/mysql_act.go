@@ -60,7 +60,6 @@ func readActedSeqs(rows *sql.Rows, err error) (seqs []int64, did acted, _ error)
 		return nil, acted{}, err
 	}
 	defer rows.Close()
-	lanes, keys := map[int]bool{}, map[laneKey]bool{}
 	for rows.Next() {
 		var seq int64
 		var lane int
@@ -68,15 +67,8 @@ func readActedSeqs(rows *sql.Rows, err error) (seqs []int64, did acted, _ error)
 		if err := rows.Scan(&seq, &lane, &key); err != nil {
 			return nil, acted{}, err
 		}
-		seqs, did.changed = append(seqs, seq), did.changed+1
-		if !lanes[lane] {
-			lanes[lane] = true
-			did.lanes = append(did.lanes, lane)
-		}
-		if k := (laneKey{lane, key.String}); key.Valid && !keys[k] {
-			keys[k] = true
-			did.keys = append(did.keys, k)
-		}
+		seqs = append(seqs, seq)
+		did.add(lane, key)
 	}
-	return seqs, did, rows.Err()
+	return seqs, did.once(), rows.Err()
 }
