@@ -275,6 +275,19 @@ func TestRaise(t *testing.T) {
 			f.wantHappened("b", "a")
 		})
 	})
+	t.Run("keeps_events_when_a_commit_by_hand_is_refused", func(t *testing.T) {
+		f, a := newRaising(t, openPostgres(t, gorm.Config{})), raising("1", "a")
+		exec(t, f.db, "CREATE TABLE children (parent text REFERENCES orders DEFERRABLE INITIALLY DEFERRED)")
+		tx := f.db.Begin()
+		if err := errors.Join(tx.Create(a).Error, tx.Exec("INSERT INTO children VALUES ('nobody')").Error); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit().Error; err == nil || len(a.Raised()) != 1 { // and nobody calls Rollback
+			t.Errorf("refused commit: %v, %d events are left, want 1", err, len(a.Raised()))
+		}
+		f.inTx(nil, func(tx *gorm.DB) error { return tx.Create(a).Error })
+		f.wantHappened("a")
+	})
 	t.Run("stores_what_a_savepoint_gave_back_by_the_next_try_in_the_same_transaction", func(t *testing.T) {
 		onEachRaising(t, func(t *testing.T, f *fixture) {
 			a := raising("1", "a")
