@@ -12,4 +12,4 @@ type Mutant struct {
 }
 
 // All returns every mutant.
-func All() []Mutant { return slices.Concat(Rules(), Store(), Publisher(), Engine()) }
+func All() []Mutant { return slices.Concat(Rules(), Store(), Server(), Publisher(), Engine()) }
