@@ -49,6 +49,7 @@ type stream struct {
 
 // fill reads on if nothing is left.
 func (s *stream) fill(ctx context.Context) error {
+	s.WithoutPayload = true
 	for len(s.page) == 0 && !s.over {
 		rows, err := s.store.Find(ctx, s.Filter, s.after, actPage)
 		if err != nil {
@@ -92,7 +93,7 @@ func canChange(deed string, status outbox.Status) bool {
 // named are the messages of ids that a deed can change.
 func (d *Dashboard) named(ctx context.Context, ids []string, deed string) (rows []outbox.Record, err error) {
 	for _, id := range ids[:min(len(ids), pageSize)] {
-		var f outbox.Filter
+		f := outbox.Filter{WithoutPayload: true}
 		if err := f.ID.UnmarshalText([]byte(id)); err != nil {
 			return nil, badField("id", "Choose messages of the list.")
 		}

@@ -72,7 +72,7 @@ func (d *Dashboard) countBehind(ctx context.Context, blocking []outbox.Record) (
 		if bounded.Err() != nil {
 			continue
 		}
-		behind, err := d.store.Find(bounded, outbox.Filter{Key: r.Key}, r.Number, heldCount)
+		behind, err := d.store.Find(bounded, outbox.Filter{Key: r.Key, WithoutPayload: true}, r.Number, heldCount)
 		switch {
 		case err == nil:
 			rows[i].Counted, rows[i].Capped = true, len(behind) == heldCount
@@ -94,7 +94,7 @@ func (d *Dashboard) blocking(
 ) (found []outbox.Record, next int64, err error) {
 	seen := map[string]bool{"": true}
 	for range heldLooks {
-		rows, err := d.store.Find(v.Context(), outbox.Filter{Status: status}, after, pageSize)
+		rows, err := d.store.Find(v.Context(), outbox.Filter{Status: status, WithoutPayload: true}, after, pageSize)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -39,7 +39,7 @@ const (
 )
 
 func (d *Dashboard) message(v *visit) (page, error) {
-	var f outbox.Filter
+	f := outbox.Filter{WithoutPayload: !v.Payloads}
 	if err := f.ID.UnmarshalText([]byte(v.PathValue("id"))); err != nil || f.ID == uuid.Nil {
 		return page{}, &refusal{http.StatusNotFound, "This is no id of a message", "An id has 32 digits from 0 to f."}
 	}
@@ -50,7 +50,7 @@ func (d *Dashboard) message(v *visit) (page, error) {
 	p := messagePage{ID: f.ID, Told: d.store.overseer != nil}
 	if len(found) == 1 {
 		r := found[0]
-		p.Record, p.Body = &r, newBody(r.Message, v.Payloads)
+		p.Record, p.Body = &r, newBody(r, v.Payloads)
 		if p.Before, err = d.holder(v, r); err != nil {
 			return page{}, err
 		}
@@ -81,7 +81,7 @@ func (d *Dashboard) holder(v *visit, r outbox.Record) (*outbox.Record, error) {
 	if r.Status != outbox.StatusHeld {
 		return nil, nil //nolint:nilnil // Nothing holds it.
 	}
-	first, err := d.store.Find(v.Context(), outbox.Filter{Key: r.Key}, 0, 1)
+	first, err := d.store.Find(v.Context(), outbox.Filter{Key: r.Key, WithoutPayload: true}, 0, 1)
 	if err != nil || len(first) == 0 || first[0].Number >= r.Number {
 		return nil, err
 	}
@@ -109,8 +109,8 @@ type body struct {
 	Cut    bool
 }
 
-func newBody(m *outbox.Message, allowed bool) body {
-	b := body{Hidden: !allowed, Size: formatBytes(len(m.Payload))}
+func newBody(m outbox.Record, allowed bool) body {
+	b := body{Hidden: !allowed, Size: formatBytes(m.Size)}
 	if !allowed {
 		return b
 	}

@@ -44,6 +44,7 @@ func (d *Dashboard) messages(v *visit) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
+	s.WithoutPayload = true
 	rows, err := d.store.Find(v.Context(), s.Filter, after, pageSize)
 	if err != nil {
 		return page{}, err

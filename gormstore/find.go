@@ -54,7 +54,7 @@ const (
 	findColumns = `m.id, m.seq, m.lane, ` + findStatus + `, m.attempts, m.failures, m.crashes, m.uncertain,
   CASE WHEN m.state IN (1, 2) THEN {wait} ELSE 0 END, coalesce(m.last_class, ''), coalesce(m.last_error, ''),
   m.version, {available}, {created}, m.topic, coalesce(m.key, ''), m.type, m.content_type, m.transport, m.tenant,
-  m.headers, m.payload, m.payload IS NOT NULL`
+  m.headers, length(m.payload), `
 
 	// findMatch asks for the status by NOT NULL, which PostgreSQL takes for likely: by its guess at an equality, few of
 	// a lane would match, and it would read the whole lane.
@@ -123,6 +123,14 @@ func findOnly(status outbox.Status, inLane string) string {
 	return ""
 }
 
+// columns are what is read of a message, with its payload or without.
+func (f finding) columns() string {
+	if f.WithoutPayload {
+		return findColumns + "NULL"
+	}
+	return findColumns + "m.payload"
+}
+
 func readRecords(rows *sql.Rows, err error) ([]outbox.Record, error) {
 	if err != nil {
 		return nil, err
@@ -146,14 +154,15 @@ func readRecord(rows *sql.Rows) (outbox.Record, error) {
 	var wait, created int64
 	var available sql.NullInt64
 	var headers []byte
-	var payload bool
+	var size sql.NullInt64
 	err := rows.Scan(&m.ID, &r.Number, &r.Lane, &r.Status, &r.Attempts, &r.Failures, &r.Crashes, &r.Uncertain,
 		&wait, &r.LastClass, &r.LastError, &m.Version, &available, &created, &m.Topic, &m.Key, &m.Type, &m.ContentType,
-		&m.Transport, &m.Tenant, &headers, &m.Payload, &payload)
+		&m.Transport, &m.Tenant, &headers, &size, &m.Payload)
 	if err != nil {
 		return r, err
 	}
-	if payload && m.Payload == nil {
+	r.Size = int(size.Int64)
+	if size.Valid && size.Int64 == 0 {
 		m.Payload = []byte{}
 	}
 	if available.Int64 == asideMicros {

@@ -44,7 +44,7 @@ func (m *mysql) findText(f finding) (string, []any) {
 	if len(reads) == 0 {
 		return "", nil
 	}
-	text := replaceAll(myFind, "{columns}", findColumns, "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
+	text := replaceAll(myFind, "{columns}", f.columns(), "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
 	text = replaceAll(replaceAll(text, "{match}", findMatch+findOnly(f.Status, "")),
 		"{id}", "UNHEX(REPLACE($12, '-', ''))", "{claimed}", myClaimed,
 		"{position}", "instr", "{microseconds}", "", "CAST(0 AS bigint)", "0",

@@ -55,7 +55,8 @@ func (p *postgres) findText(f outbox.Filter) string {
 	if len(reads) == 0 {
 		return ""
 	}
-	text := replaceAll(pgFind, "{columns}", findColumns, "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
+	text := replaceAll(pgFind,
+		"{columns}", finding{Filter: f}.columns(), "{places}", strings.Join(reads, "\n  UNION ALL\n  "))
 	text = replaceAll(replaceAll(text, "{match}", findMatch),
 		"{id}", "$12", "{claimed}", "m.id IN (SELECT unnest(c.ids) FROM {claims} c)", "{now}", "now()",
 		"{position}", "strpos", "{microseconds}", " * interval '1 microsecond'",

@@ -20,7 +20,7 @@ func (l *sqlite) find(ctx context.Context, pool *sql.DB, f finding) ([]outbox.Re
 	case len(in) > 1 && f.Status == "":
 		in = []string{"TRUE"}
 	}
-	text := replaceAll(liteFind, "{columns}", findColumns, "{places}", strings.Join(in, " OR "), "{match}",
+	text := replaceAll(liteFind, "{columns}", f.columns(), "{places}", strings.Join(in, " OR "), "{match}",
 		findMatch+findOnly(f.Status, ""))
 	text = replaceAll(text,
 		"{id}", "?12", "{claimed}", "m.id IN (SELECT i.value FROM {claims} c, json_each(c.ids) i)", "{now}", liteNow,

@@ -23,7 +23,7 @@ func ActOnAll(ctx context.Context, i Inspector, deed Deed, act Act, f Filter) (i
 	for _, status := range []Status{StatusParked, StatusSkipped} {
 		if f.Status == "" || f.Status == status {
 			f := f
-			f.Status = status
+			f.Status, f.WithoutPayload = status, true
 			places = append(places, &reading{Filter: f})
 		}
 	}

@@ -71,6 +71,8 @@ type Filter struct {
 	Class     Class
 	Error     string // a part of the last error
 	OlderThan time.Duration
+	// WithoutPayload matches all the same, and leaves the payloads of records out: a page of them may be large.
+	WithoutPayload bool
 }
 
 // Record is a stored message with what became of it so far.
@@ -86,4 +88,5 @@ type Record struct {
 	DueIn     time.Duration
 	LastClass Class
 	LastError string
+	Size      int // of the payload in bytes, also when the filter left it out
 }

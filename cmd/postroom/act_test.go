@@ -191,7 +191,7 @@ func TestDiscard(t *testing.T) {
 	if got := r.drain(); !slices.Contains(got, `{"order":2}`) || slices.Contains(got, `{"order":1}`) {
 		t.Errorf("delivered %q, want what was held behind the message, and not that one", got)
 	}
-	d.run("show", seedID(3).String()).want(0, "is not stored any more", "too large")
+	d.run("show", seedID(3).String()).want(0, "was discarded", "too large")
 }
 
 func TestSkip(t *testing.T) {

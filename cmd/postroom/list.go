@@ -58,6 +58,7 @@ func newList(t *target) *cobra.Command {
 func (t *target) list(
 	ctx context.Context, c *cobra.Command, store *gormstore.Store, f outbox.Filter, after int64, limit int,
 ) error {
+	f.WithoutPayload = true
 	found, err := store.Find(ctx, f, after, limit)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	findBatch = 100 // messages, with their payloads
+	findBatch = 1000 // messages
 	samples   = 10
 )
 
@@ -57,7 +57,7 @@ func (m *matching) named(ctx context.Context, store *gormstore.Store, ids []uuid
 		if slices.Contains(ids[:i], id) {
 			continue
 		}
-		found, err := store.Find(ctx, outbox.Filter{ID: id}, 0, 1)
+		found, err := store.Find(ctx, outbox.Filter{ID: id, WithoutPayload: true}, 0, 1)
 		switch {
 		case err != nil:
 			return err
@@ -74,6 +74,7 @@ func (m *matching) named(ctx context.Context, store *gormstore.Store, ids []uuid
 
 // described reads all pages of a filter.
 func (m *matching) described(ctx context.Context, store *gormstore.Store, f outbox.Filter) error {
+	f.WithoutPayload = true
 	for after, seen := int64(0), 0; ; {
 		page, err := store.Find(ctx, f, after, findBatch)
 		if err != nil || len(page) == 0 {

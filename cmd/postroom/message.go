@@ -38,7 +38,7 @@ func toMessage(r outbox.Record) messageJSON {
 	m := messageJSON{
 		ID: r.ID, Number: r.Number, Lane: r.Lane, Status: r.Status, Topic: r.Topic, Key: r.Key, Type: r.Type,
 		Version: r.Version, Tenant: r.Tenant, Transport: r.Transport, ContentType: r.ContentType,
-		PayloadBytes: len(r.Payload), CreatedAt: r.CreatedAt, DueInSeconds: seconds(r.DueIn),
+		PayloadBytes: r.Size, CreatedAt: r.CreatedAt, DueInSeconds: seconds(r.DueIn),
 		Attempts: r.Attempts, Failures: r.Failures, Crashes: r.Crashes, Uncertain: r.Uncertain,
 		LastClass: r.LastClass, LastError: r.LastError,
 	}

@@ -127,6 +127,8 @@ var storeFind = []Mutant{
 	{"any error matches", memFind, "strings.Contains(r.err, f.Error) &&", "(strings.Contains(r.err, f.Error) || true) &&", storeTest + "find/matches_every_field_of_the_filter"},
 	{"any age matches", memFind, "now.Add(-f.OlderThan)", "now", storeTest + "find/matches_every_field_of_the_filter"},
 	{"an id is not asked for", memFind, "f.ID != uuid.Nil && f.ID != r.ID {", "f.ID != uuid.Nil && false {", storeTest + "find/shows_one_message_by_its_id"},
+	{"payloads are always read", memFind, "if f.WithoutPayload {", "if false {", storeTest + "find/leaves_payloads_out_when_asked"},
+	{"a payload that is left out has no size", memFind, "Size: len(m.Payload),", "Size: 0,", storeTest + "find/leaves_payloads_out_when_asked"},
 	{"a wait is not shown", memFind, "record.DueIn = max(0, r.due.Sub(now))", "record.DueIn = 0", storeTest + "find/shows_the_message_and_what_became_of_it"},
 	{"an unknown outcome is not shown", memSettle, "r.uncertain || o.Class == outbox.ClassUnknown", "r.uncertain", storeTest + "find/shows_the_message_and_what_became_of_it"},
 	{"a page begins with the last message of the one before", memFind, "r.seq > after", "r.seq >= after", storeTest + "find/pages_by_number_while_messages_come_and_go"},

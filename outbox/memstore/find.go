@@ -30,7 +30,11 @@ func (l *lane) show(
 ) []outbox.Record {
 	l.eachStatus(now, paused, nil, func(r *row, status outbox.Status) {
 		if r.seq > after && r.matches(f, status, now) {
-			found = append(found, r.toRecord(status, now))
+			record := r.toRecord(status, now)
+			if f.WithoutPayload {
+				record.Payload = nil
+			}
+			found = append(found, record)
 		}
 	})
 	return found
@@ -96,7 +100,7 @@ func (r *row) toRecord(status outbox.Status, now time.Time) outbox.Record {
 	record := outbox.Record{
 		Message: &m, Number: r.seq, Lane: r.lane, Status: status,
 		Attempts: r.attempts, Failures: r.failures, Crashes: r.crashes,
-		Uncertain: r.uncertain, LastClass: r.class, LastError: r.err,
+		Uncertain: r.uncertain, LastClass: r.class, LastError: r.err, Size: len(m.Payload),
 	}
 	if r.state == scheduled || r.state == retrying {
 		record.DueIn = max(0, r.due.Sub(now))

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,11 @@ var findCases = []Case{
 		Name:     "find/shows_the_message_and_what_became_of_it",
 		Contract: "A record holds the message as it was stored, its number, and what its last hand-over ended with.",
 		Check:    inspected(checkRecord),
+	},
+	{
+		Name:     "find/leaves_payloads_out_when_asked",
+		Contract: "A record tells the size of its payload, and holds it unless the filter says otherwise.",
+		Check:    inspected(checkWithoutPayload),
 	},
 	{
 		Name:     "find/pages_by_number_while_messages_come_and_go",
@@ -197,4 +203,19 @@ func checkPages(i *inspector) {
 	i.putAll("8", "8")
 	i.want("third page", payloadsOf(i.page(outbox.Filter{}, second[1].Number, 2)), []string{"8"})
 	i.want("a page of none", len(i.page(outbox.Filter{}, 0, 0)), 0)
+}
+
+func checkWithoutPayload(i *inspector) {
+	large, empty, tombstone := message("a", strings.Repeat("x", 20_000)), message("b", ""), message("c", "")
+	tombstone.Payload = nil
+	i.put(large, empty, tombstone)
+	for read, without := range []bool{true, false} {
+		for n, r := range i.find(outbox.Filter{WithoutPayload: without}) {
+			i.want("size", r.Size, []int{20_000, 0, 0}[n])
+			i.want("bytes of payload", len(r.Payload), []int{20_000, 0, 0}[n]*read)
+			if !without {
+				i.want("a tombstone", r.Payload == nil, n == 2)
+			}
+		}
+	}
 }
