@@ -121,7 +121,7 @@ func TestRelay(t *testing.T) {
 	t.Run("tells_whether_it_is_live_and_ready", func(t *testing.T) {
 		t.Parallel()
 		d, b := newPostgreSQL(t).migrate(), onKafka(t)
-		p := startRelay(d, b.settings, "http: {address: '127.0.0.1:0'}")
+		p := startRelay(d, b.settings, "http: {address: '127.0.0.1:0'}", "health: {max_parked: -1}")
 		eventually(t, "readiness", func() bool { return p.probe("readyz") == http.StatusOK })
 		large := message(b.topic, "k")
 		large.Payload = make([]byte, 2<<20)
