@@ -39,9 +39,9 @@ func TestCompare(t *testing.T) {
 		want int
 	}{
 		{"passes_the_same", was, 0},
-		{"passes_what_is_slower_by_less_than_half", Measure{Ratio: 2.9, Low: 2.6, High: 3.2, Allocs: 3}, 0},
-		{"passes_a_slow_median_whose_best_round_was_as_before", Measure{Ratio: 4, Low: 2.3, High: 9, Allocs: 3}, 0},
-		{"fails_what_is_slower_in_every_round", Measure{Ratio: 3.1, Low: 2.5, High: 4, Allocs: 3}, 1},
+		{"passes_what_a_busy_neighbour_makes_slower", Measure{Ratio: 4.9, Low: 4.6, High: 5.2, Allocs: 3}, 0},
+		{"passes_a_slow_median_whose_best_round_was_as_before", Measure{Ratio: 5.5, Low: 2.3, High: 9, Allocs: 3}, 0},
+		{"fails_what_is_slower_in_every_round", Measure{Ratio: 5.1, Low: 4.5, High: 6, Allocs: 3}, 1},
 		{"fails_another_allocation", Measure{Ratio: 2, Low: 1.8, High: 2.4, Allocs: 4}, 1},
 		{"fails_what_was_not_measured", Measure{}, 1},
 		{"passes_what_is_faster", Measure{Ratio: 1, Low: 0.9, High: 1.1, Allocs: 1}, 0},
