@@ -60,14 +60,12 @@ func (d *Dashboard) live(v *visit) (n int, known bool) {
 		return 0, false
 	}
 	for _, s := range sessions {
-		if isLive(s) {
+		if s.Alive() {
 			n++
 		}
 	}
 	return n, true
 }
-
-func isLive(s outbox.Session) bool { return !s.Stopped && s.Expiry > 0 }
 
 // find tells what is wrong, the worst first.
 func (d *Dashboard) find(r reading, sessions int, known bool) []finding {

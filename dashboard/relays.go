@@ -86,7 +86,7 @@ func laneRanges(lanes []int) string {
 // Lanes is how many lanes are held by who lives.
 func (p relaysPage) Lanes() (n int) {
 	for _, s := range p.Sessions {
-		if isLive(s.Session) {
+		if s.Alive() {
 			n += len(s.Session.Lanes)
 		}
 	}
@@ -95,5 +95,5 @@ func (p relaysPage) Lanes() (n int) {
 
 // Strays are the sessions that are over and were not cleared away yet.
 func (p relaysPage) Strays() bool {
-	return slices.ContainsFunc(p.Sessions, func(s session) bool { return !isLive(s.Session) })
+	return slices.ContainsFunc(p.Sessions, func(s session) bool { return !s.Alive() })
 }

@@ -33,6 +33,9 @@ type Session struct {
 	Stopped bool // it is over: it claims nothing any more
 }
 
+// Alive reports that the session has neither stopped nor expired.
+func (s Session) Alive() bool { return !s.Stopped && s.Expiry > 0 }
+
 // Failures is what fails in a store.
 type Failures struct {
 	Groups []FailureGroup

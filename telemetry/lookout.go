@@ -157,7 +157,7 @@ func livingSessions(ctx context.Context, o outbox.Overseer) *int {
 	}
 	n := 0
 	for _, s := range sessions {
-		if !s.Stopped && s.Expiry > 0 {
+		if s.Alive() {
 			n++
 		}
 	}

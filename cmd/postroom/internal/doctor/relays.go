@@ -26,7 +26,7 @@ func (e *examination) relays(ctx context.Context) ([]Finding, error) {
 	var findings []Finding
 	live := 0
 	for _, s := range sessions {
-		if !s.Stopped && s.Expiry > 0 {
+		if s.Alive() {
 			live++
 		}
 	}
