@@ -43,10 +43,12 @@ func TestBothWays(t *testing.T) {
 				if err := direct.Publish(topic, sent); err != nil {
 					t.Fatal(err)
 				}
+				sent.Ack() // not before it is sent again: the subscriber ends the context of what is acked
 				got := receive(ctx, t, in)
 				checkSame(t, sent, got)
 				sent = got
 			}
+			sent.Ack()
 		})
 	}
 }
@@ -55,7 +57,6 @@ func receive(ctx context.Context, t *testing.T, in <-chan *message.Message) *mes
 	t.Helper()
 	select {
 	case m := <-in:
-		m.Ack()
 		return m
 	case <-ctx.Done():
 		t.Fatal("nothing was received")

@@ -28,8 +28,8 @@ type DirectConfig struct {
 //
 // All messages of a call go out together, so after a failure in the middle a consumer may see later ones of a key
 // before an earlier one. Publish waits for the broker's word on each message and returns the errors of those that it
-// did not take, joined. The context of the first message bounds the call. The caller still closes p; Close does
-// nothing.
+// did not take, joined. The context of the first message bounds the call; a subscriber ends that of a message that is
+// acked, so forward one before its Ack. The caller still closes p; Close does nothing.
 func Direct(p outbox.Publisher, config DirectConfig) message.Publisher {
 	logger := config.Logger
 	if logger == nil {
@@ -53,11 +53,12 @@ func (d *direct) Publish(topic string, messages ...*message.Message) error {
 	if err != nil {
 		return err
 	}
-	results := d.publisher.Publish(messages[0].Context(), prepared)
+	ctx := messages[0].Context()
+	results := d.publisher.Publish(ctx, prepared)
 	if len(results) != len(prepared) {
 		return fmt.Errorf("publish %d messages to %s: the publisher returned %d results", len(prepared), topic, len(results))
 	}
-	return joinFailures(prepared, results)
+	return joinFailures(ctx, prepared, results)
 }
 
 func (*direct) Close() error { return nil }
@@ -87,11 +88,15 @@ func (d *direct) check(ctx context.Context, messages []*outbox.Message) ([]*outb
 
 var errNotSent = errors.New("watermilladapter: not sent")
 
-func joinFailures(messages []*outbox.Message, results []outbox.Result) error {
+func joinFailures(ctx context.Context, messages []*outbox.Message, results []outbox.Result) error {
+	notSent := errNotSent
+	if ctx.Err() != nil {
+		notSent = fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
+	}
 	var failures []error
 	for i, r := range results {
 		if !r.Accepted() {
-			failures = append(failures, fmt.Errorf("publish %s: %w", messages[i].ID, cmp.Or(r.Err(), errNotSent)))
+			failures = append(failures, fmt.Errorf("publish %s: %w", messages[i].ID, cmp.Or(r.Err(), notSent)))
 		}
 	}
 	return errors.Join(failures...)

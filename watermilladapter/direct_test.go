@@ -69,6 +69,17 @@ func TestDirect(t *testing.T) {
 		}
 	})
 
+	t.Run("says_why_nothing_was_sent", func(t *testing.T) {
+		t.Parallel()
+		left := errors.New("the caller has left")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(left)
+		p := &answer{results: []outbox.Result{{}}}
+		if err := watermilladapter.Direct(p, quiet()).Publish("orders", newMessage(ctx, "", nil)); !errors.Is(err, left) {
+			t.Errorf("error %v, want one with the context's cause", err)
+		}
+	})
+
 	t.Run("takes_a_result_too_few_for_an_error", func(t *testing.T) {
 		t.Parallel()
 		p := &answer{}
