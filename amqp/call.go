@@ -118,7 +118,11 @@ func (p *parcel) ordered() bool { return p.order != orderKey{} }
 // send hands group over and waits for the broker's word on each, over as many channels as it takes.
 func (c *call) send(group []*parcel) {
 	group = c.wanted(group)
-	if len(group) == 0 || c.ctx.Err() != nil {
+	if len(group) == 0 {
+		return
+	}
+	if c.ctx.Err() != nil {
+		c.untouched(group, context.Cause(c.ctx))
 		return
 	}
 	if err := c.channel(); err != nil {
@@ -136,8 +140,7 @@ func (c *call) send(group []*parcel) {
 	}
 }
 
-// giveUp settles what a transmission left: a copy of what is open may be in the broker, none of what is
-// unsent is.
+// giveUp settles what a transmission left: a copy of what is open may be in the broker.
 func (c *call) giveUp(t *transmission) {
 	cause := t.cause()
 	if !c.link.usable() {
@@ -147,11 +150,16 @@ func (c *call) giveUp(t *transmission) {
 	c.untouched(t.unsent, cause)
 }
 
-// untouched settles parcels that were not handed over. Once the call's context has ended that is nobody's
-// fault.
+// untouched settles parcels that were not handed over, or not again. Once the call's context has ended the former is
+// nobody's fault.
 func (c *call) untouched(parcels []*parcel, cause error) {
-	if c.ctx.Err() == nil {
-		c.failAll(parcels, outbox.Unavailable(cause))
+	for _, p := range parcels {
+		switch {
+		case p.copied:
+			c.fail(p, outbox.Unknown(cause))
+		case c.ctx.Err() == nil:
+			c.fail(p, outbox.Unavailable(cause))
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ type parcel struct {
 
 	confirm *amqp091.DeferredConfirmation
 	handed  time.Time
+	copied  bool // handed over before, on a channel that ended: a copy may be in the broker
 }
 
 // encoder makes parcels of the messages of a call.

@@ -36,6 +36,9 @@ func (c *call) isolate(open []*parcel, reason *amqp091.Error) {
 		c.refuse(open[0], reason)
 		return
 	}
+	for _, p := range open {
+		p.copied = true
+	}
 	for _, group := range c.split(open, reason) {
 		c.send(group)
 	}

@@ -2,6 +2,7 @@ package amqp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -94,6 +95,35 @@ func TestIsolateWithoutHint(t *testing.T) {
 	}
 	if len(held) != n-len(poison) {
 		t.Errorf("queue holds %d different messages, want %d", len(held), n-len(poison))
+	}
+}
+
+// TestIsolateBrokenOff ends the search for a culprit before the others have gone out again. The channel that the broker
+// closed may have brought it any of them.
+func TestIsolateBrokenOff(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(c *call, cancel context.CancelFunc){
+		"by_the_caller":     func(_ *call, cancel context.CancelFunc) { cancel() },
+		"by_a_broker_s_end": func(c *call, _ context.CancelFunc) { c.down = errors.New("connection lost") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := Open(Config{URLs: []string{"amqp://localhost"}, Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			parcels := parcelsTo(t, "queue", 4)
+			c := p.newCall(ctx, len(parcels))
+			end(c, cancel)
+			c.isolate(parcels, &amqp091.Error{Code: amqp091.PreconditionFailed, Server: true})
+			for i, r := range c.results {
+				if got := outbox.ClassOf(r.Err()); got != outbox.ClassUnknown {
+					t.Errorf("message %d, of which a copy may be in a queue, is %q (%v), want unknown", i, got, r.Err())
+				}
+			}
+		})
 	}
 }
 
