@@ -91,27 +91,6 @@ func because(err error) error {
 	return ErrAddress
 }
 
-// WithPassword returns address with password in place of its own; an empty password changes nothing.
-func WithPassword(address, password string) (string, error) {
-	if password == "" {
-		return address, nil
-	}
-	if strings.Contains(address, "://") {
-		u, err := url.Parse(address)
-		if err != nil {
-			return "", ErrAddress
-		}
-		u.User = url.UserPassword(u.User.Username(), password)
-		return u.String(), nil
-	}
-	c, err := driver.ParseDSN(address)
-	if err != nil {
-		return "", ErrAddress
-	}
-	c.Passwd = password
-	return c.FormatDSN(), nil
-}
-
 // openURL takes the form of address that other servers have, instead of the driver's own.
 func openURL(address string) (gorm.Dialector, error) {
 	u, err := url.Parse(address)

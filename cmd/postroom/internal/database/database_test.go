@@ -47,23 +47,3 @@ func TestOpen(t *testing.T) {
 		})
 	}
 }
-
-func TestWithPassword(t *testing.T) {
-	t.Parallel()
-	for address, want := range map[string]string{
-		"postgres://u:old@h:5432/d":  "postgres://u:n%40w@h:5432/d",
-		"postgres://u@h/d":           "postgres://u:n%40w@h/d",
-		"u:old@tcp(h:3306)/d":        "u:n@w@tcp(h:3306)/d",
-		"u@tcp(h:3306)/d?timeout=1s": "u:n@w@tcp(h:3306)/d?timeout=1s",
-	} {
-		if got, err := database.WithPassword(address, "n@w"); got != want || err != nil {
-			t.Errorf("%s: got %s, %v; want %s", address, got, err, want)
-		}
-		if got, err := database.WithPassword(address, ""); got != address || err != nil {
-			t.Errorf("%s without a password: got %s, %v", address, got, err)
-		}
-	}
-	if _, err := database.WithPassword("hunter2", "new"); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("what is no address: got %v", err)
-	}
-}

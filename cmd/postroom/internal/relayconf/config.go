@@ -39,18 +39,18 @@ type Control struct {
 // Transport is one way to a broker, with exactly one of Kafka and AMQP.
 type Transport struct {
 	// Topics are looked at before the relay starts.
-	Topics List   `yaml:"topics"`
-	Kafka  *Kafka `yaml:"kafka,omitempty"`
-	AMQP   *AMQP  `yaml:"amqp,omitempty"`
+	Topics List[string] `yaml:"topics"`
+	Kafka  *Kafka       `yaml:"kafka,omitempty"`
+	AMQP   *AMQP        `yaml:"amqp,omitempty"`
 }
 
 // Kafka is kafka.Config.
 type Kafka struct {
-	Brokers         List          `yaml:"brokers"`
+	Brokers         List[string]  `yaml:"brokers"`
 	ClientID        string        `yaml:"client_id" default:"postroom"`
 	TLS             KafkaTLS      `yaml:"tls"`
 	SASL            SASL          `yaml:"sasl"`
-	Compression     List          `yaml:"compression" default:"snappy,none"`
+	Compression     List[string]  `yaml:"compression" default:"snappy,none"`
 	CloudEvents     CloudEvents   `yaml:"cloudevents"`
 	MaxMessageBytes Bytes         `yaml:"max_message_bytes" default:"1000012"`
 	DeliveryTimeout time.Duration `yaml:"delivery_timeout" default:"10s"`
@@ -67,7 +67,7 @@ type SASL struct {
 
 // AMQP is amqp.Config.
 type AMQP struct {
-	URLs           []URL         `yaml:"urls"`
+	URLs           List[URL]     `yaml:"urls"`
 	Password       Secret        `yaml:"password"`
 	TLS            TLS           `yaml:"tls"`
 	Route          string        `yaml:"route" default:"exchange"`

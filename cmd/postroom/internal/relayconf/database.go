@@ -36,9 +36,5 @@ func (d Database) OpenOne() (*gorm.DB, error) {
 }
 
 func open(at URL, password Secret, connections int) (*gorm.DB, error) {
-	address, err := database.WithPassword(string(at), string(password))
-	if err != nil {
-		return nil, err
-	}
-	return database.Open(address, connections)
+	return database.Open(at.withPassword(password), connections)
 }

@@ -49,10 +49,10 @@ transports:
 			t.Errorf("the topic's policy is %+v", got)
 		}
 		events := c.Transports["events"]
-		if diff := cmp.Diff(relayconf.List{"k1:9092", "k2:9092"}, events.Kafka.Brokers); diff != "" {
+		if diff := cmp.Diff(relayconf.List[string]{"k1:9092", "k2:9092"}, events.Kafka.Brokers); diff != "" {
 			t.Errorf("brokers (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(relayconf.List{"a", "b"}, events.Topics); diff != "" {
+		if diff := cmp.Diff(relayconf.List[string]{"a", "b"}, events.Topics); diff != "" {
 			t.Errorf("topics (-want +got):\n%s", diff)
 		}
 		if !events.Kafka.TLS.Enabled || events.Kafka.TLS.ServerName != "k" {
@@ -74,11 +74,15 @@ transports:
 		t.Parallel()
 		c := read(t, "relay: {workers: 2}\ntransports: {Events: {kafka: {brokers: [a]}}}",
 			"POSTROOM__RELAY__WORKERS=3", "POSTROOM__TRANSPORTS__EVENTS__KAFKA__BROKERS=b,c",
-			"POSTROOM__TRANSPORTS__MAIL__AMQP__URLS=amqp://h", "POSTROOM_RELAY_PORT=tcp://10.0.0.1:80")
-		if diff := cmp.Diff(relayconf.List{"b", "c"}, c.Transports["Events"].Kafka.Brokers); diff != "" {
+			"POSTROOM__TRANSPORTS__MAIL__AMQP__URLS=amqp://h, amqp://i", "POSTROOM_RELAY_PORT=tcp://10.0.0.1:80")
+		if diff := cmp.Diff(relayconf.List[string]{"b", "c"}, c.Transports["Events"].Kafka.Brokers); diff != "" {
 			t.Errorf("brokers (-want +got):\n%s", diff)
 		}
-		if c.Relay.Workers != 3 || len(c.Transports) != 2 || c.Transports["mail"].AMQP.URLs[0] != "amqp://h" {
+		addresses := relayconf.List[relayconf.URL]{"amqp://h", "amqp://i"}
+		if diff := cmp.Diff(addresses, c.Transports["mail"].AMQP.URLs); diff != "" {
+			t.Errorf("addresses (-want +got):\n%s", diff)
+		}
+		if c.Relay.Workers != 3 || len(c.Transports) != 2 {
 			t.Errorf("got %+v", c)
 		}
 	})
@@ -96,7 +100,7 @@ transports:
 			t.Errorf("database (-want +got):\n%s", diff)
 		}
 		k := c.Transports["k"].Kafka
-		if diff := cmp.Diff(relayconf.List{"$BROKER", "k:9092"}, k.Brokers); diff != "" {
+		if diff := cmp.Diff(relayconf.List[string]{"$BROKER", "k:9092"}, k.Brokers); diff != "" {
 			t.Errorf("brokers (-want +got):\n%s", diff)
 		}
 		if k.SASL.Password != "0123" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/go-sql-driver/mysql"
 )
 
 const redacted = "redacted"
@@ -60,14 +61,26 @@ func (u URL) String() string {
 	return parsed.String()
 }
 
-// withPassword returns the address with password in place of its own.
+// withPassword returns the address with password in place of its own; an empty password changes nothing. What is no
+// address stays as it is, for whoever opens it to refuse.
 func (u URL) withPassword(password Secret) string {
-	parsed, err := url.Parse(string(u))
-	if password == "" || err != nil {
+	if password == "" {
 		return string(u)
 	}
-	parsed.User = url.UserPassword(parsed.User.Username(), string(password))
-	return parsed.String()
+	if strings.Contains(string(u), "://") {
+		parsed, err := url.Parse(string(u))
+		if err != nil {
+			return string(u)
+		}
+		parsed.User = url.UserPassword(parsed.User.Username(), string(password))
+		return parsed.String()
+	}
+	dsn, err := mysql.ParseDSN(string(u))
+	if err != nil {
+		return string(u)
+	}
+	dsn.Passwd = string(password)
+	return dsn.FormatDSN()
 }
 
 // Bytes is a number of bytes, written as a number or with a unit such as KiB and MiB.
@@ -96,15 +109,15 @@ func (b Bytes) MarshalText() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(b), 10), nil
 }
 
-// List is names, written as a YAML list or as one text with commas.
-type List []string
+// List is names or addresses, written as a YAML list or as one text with commas.
+type List[T ~string] []T
 
 // UnmarshalText splits text at its commas.
-func (l *List) UnmarshalText(text []byte) error {
+func (l *List[T]) UnmarshalText(text []byte) error {
 	*l = nil
 	for entry := range strings.SplitSeq(string(text), ",") {
 		if entry = strings.TrimSpace(entry); entry != "" {
-			*l = append(*l, entry)
+			*l = append(*l, T(entry))
 		}
 	}
 	return nil
