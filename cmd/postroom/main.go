@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/outbox"
 )
 
 // The exit codes. They are an interface: scripts rely on them.
@@ -42,6 +43,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	var finding findingError
 	var logged loggedError
 	var wrong usageError
+	var field *outbox.FieldError // no command writes messages: it is a flag's
 	switch {
 	case err == nil:
 		return 0
@@ -49,7 +51,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 		return exitFinding // what was found is printed already
 	case errors.As(err, &logged):
 		return exitFailed
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.As(err, &field):
 		fmt.Fprintf(errs, "postroom: %v\nSee 'postroom help'.\n", err)
 		return exitUsage
 	}

@@ -31,7 +31,7 @@ It may run at every start, and several times at once. See 'postroom schema sql' 
 }
 
 func (t *target) migrate(c *cobra.Command, lanes int) error {
-	db, end, err := t.connect(c.Context())
+	_, db, end, err := t.open(c.Context())
 	if err != nil {
 		return err
 	}

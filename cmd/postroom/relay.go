@@ -52,6 +52,7 @@ func (t *target) relayConfig(cmd *cobra.Command, file string, variables ...strin
 	}
 	if t.databaseURL != "" {
 		c.Database.URL, c.Database.Password = relayconf.URL(t.databaseURL), ""
+		c.Database.Control.URL, c.Database.Control.Password = "", "" // which may lead to another one
 	} else if c.Database.URL == "" {
 		c.Database.URL = relayconf.URL(t.getenv("DATABASE_URL"))
 	}

@@ -263,6 +263,16 @@ func TestRelay_start(t *testing.T) {
 			p.wantCode(1, topic)
 		})
 	}
+	t.Run("takes_no_control_pool_of_another_database_than_the_one_that_is_given", func(t *testing.T) {
+		t.Parallel()
+		p := start(t, []string{
+			"POSTROOM__DATABASE__URL=postgres://u@elsewhere/d", "POSTROOM__DATABASE__CONTROL__URL=postgres://u@elsewhere/d",
+		}, "relay", "--print-config", "--database", "postgres://u@h/d")
+		p.wantCode(0, "")
+		if text := p.out.String(); strings.Contains(text, "elsewhere") || !strings.Contains(text, "postgres://u@h/d") {
+			t.Errorf("printed %s", text)
+		}
+	})
 	t.Run("prints_the_configuration_without_its_secrets", func(t *testing.T) {
 		t.Parallel()
 		p := start(t, []string{"POSTROOM__DATABASE__PASSWORD=secret", "POSTROOM__RELAY__WORKERS=7"},

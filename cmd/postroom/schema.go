@@ -53,7 +53,7 @@ func newSchema(t *target) *cobra.Command {
 var errDrift = errors.New("the tables differ")
 
 func (t *target) checkSchema(c *cobra.Command) error {
-	db, end, err := t.connect(c.Context())
+	_, db, end, err := t.open(c.Context())
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (t *target) checkSchema(c *cobra.Command) error {
 }
 
 func (t *target) schemaSQL(c *cobra.Command, lanes int) error {
-	db, end, err := t.connect(c.Context())
+	_, db, end, err := t.open(c.Context())
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,8 @@ func TestMigrateCommand(t *testing.T) {
 			d.run("migrate", "--lanes", "16").want(0, "the tables are of version 5, with 16 lanes")
 			d.run("migrate").want(0, "nothing to do: ")
 			d.run("migrate", "--lanes", "8").want(exitFailed, "the number of lanes is fixed")
-			d.run("migrate", "--lanes", "-1").want(exitFailed, "Lanes is -1")
+			d.run("migrate", "--lanes", "-1").want(exitUsage, "Lanes is -1")
+			d.run("schema", "sql", "--lanes", "-1").want(exitUsage, "Lanes is -1")
 			d.run("schema", "check").want(0, "version 5 of 5, 16 lanes, 0 differences")
 			d.run("schema", "sql").want(0, "-- nothing to do")
 			execute(t, d.db, "UPDATE outbox_meta SET version = 6")
@@ -31,6 +32,8 @@ func TestMigrateCommand(t *testing.T) {
 			d.run("status", "--name", "other").want(exitFailed, "none found")
 			d.run("migrate", "--name", "other").want(0, "with 64 lanes")
 			d.run("status", "--name", "other").want(0)
+			d.run("status", "--name", "an outbox").want(exitUsage, "letters, digits")
+			d.run("migrate", "--name", "an outbox").want(exitUsage, "letters, digits")
 		})
 	}
 }

@@ -32,13 +32,23 @@ func newTarget(root *cobra.Command, getenv func(string) string) *target {
 	return t
 }
 
-// open returns the store of the outbox; end closes its connections.
+// open connects, and returns the store of the outbox and its handle, whatever tables there are; end closes the
+// connections.
 func (t *target) open(ctx context.Context) (store *gormstore.Store, db *gorm.DB, end func(), err error) {
-	db, end, err = t.connect(ctx)
-	if err != nil {
-		return nil, nil, nil, err
+	url := cmp.Or(t.databaseURL, t.getenv("DATABASE_URL"))
+	if url == "" {
+		return nil, nil, nil, usageError{errors.New("no database: give --database or set DATABASE_URL")}
 	}
-	store, err = gormstore.Open(db, gormstore.Config{Name: t.name, Schema: t.schema})
+	db, err = database.Open(url, 0)
+	if err != nil {
+		return nil, nil, nil, usageError{err}
+	}
+	end = func() { _ = database.Close(db) }
+	if store, err = gormstore.Open(db, gormstore.Config{Name: t.name, Schema: t.schema}); err != nil {
+		err = usageError{err}
+	} else {
+		err = database.Ping(ctx, db)
+	}
 	if err != nil {
 		end()
 		return nil, nil, nil, err
@@ -54,21 +64,4 @@ func (t *target) with(c *cobra.Command, do func(ctx context.Context, store *gorm
 	}
 	defer end()
 	return do(c.Context(), store)
-}
-
-func (t *target) connect(ctx context.Context) (db *gorm.DB, end func(), err error) {
-	url := cmp.Or(t.databaseURL, t.getenv("DATABASE_URL"))
-	if url == "" {
-		return nil, nil, usageError{errors.New("no database: give --database or set DATABASE_URL")}
-	}
-	db, err = database.Open(url, 0)
-	if err != nil {
-		return nil, nil, usageError{err}
-	}
-	end = func() { _ = database.Close(db) }
-	if err := database.Ping(ctx, db); err != nil {
-		end()
-		return nil, nil, err
-	}
-	return db, end, nil
 }
