@@ -16,7 +16,7 @@ help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: ## start the example shop on embedded defaults (needs Go alone)
-	go run ./examples/orders-api
+	go build -o bin/orders-api ./examples/orders-api && exec bin/orders-api
 
 test: ## run all tests on real servers, with the race detector (ARGS: packages, flags)
 	@scripts/test $(ARGS)

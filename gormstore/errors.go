@@ -17,8 +17,8 @@ var (
 	ErrRollbackOnly = errors.New("gormstore: rolled back, because a joined transaction failed")
 	// ErrJoinedOptions: options were given to a transaction that joins the one in its context.
 	ErrJoinedOptions = errors.New("gormstore: options cannot change the transaction that is joined")
-	// ErrOpened: a store of this schema and name is already open on this database handle.
-	ErrOpened = errors.New("gormstore: a store of this schema and name is already open on this handle")
+	// ErrOpened: a store of this schema and name is already open on this database handle. Handlers and relays share one.
+	ErrOpened = errors.New("gormstore: already open on this database handle: share the store that Open returned first")
 	// ErrDialect: the database is neither PostgreSQL nor MariaDB, MySQL or SQLite.
 	ErrDialect = errors.New("gormstore: unsupported database: use PostgreSQL, MariaDB, MySQL or SQLite")
 	// ErrPooler: a pooler before PostgreSQL gives each statement another connection (PgBouncer's pool_mode=statement),

@@ -73,14 +73,14 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", config.addr)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: ADDR chooses another address, such as ADDR=127.0.0.1:8081", err)
 		}
 		parts = append(parts,
 			part{"shipping", router.Run},
 			part{"dashboard", pages.Run},
 			part{"http", serveHTTP(listener, newHandler(db.DB, store, bus, pages, monitor.routes(store, relays...)))})
 		greet(out, listener.Addr(), db.name, broker.name)
-		fmt.Fprintf(out, "See its outbox at http://%s%s as %s with the password %s\n",
+		fmt.Fprintf(out, "See its outbox at http://%s%s as %s with the password %s\nCtrl-C ends it.\n",
 			listener.Addr(), pagesPath, operatorName, pages.password)
 	} else {
 		fmt.Fprintf(out, "orders-api relays from %s to %s\n", db.name, broker.name)

@@ -106,7 +106,8 @@ func lookUp(ctx context.Context, b relayconf.Broker, topics []string) (findings 
 		}
 		findings = append(findings, Finding{
 			Severity: Critical, Subject: subject, Text: fault.Error(),
-			Fix: "create what is missing, or let its messages go elsewhere: until then they fail, and are parked",
+			Fix: "create what is missing, or let its messages go elsewhere: until then they wait, and RabbitMQ's are parked " +
+				"after Policy.MaxAttempts",
 		})
 	}
 	return findings
