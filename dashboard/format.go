@@ -27,6 +27,7 @@ func funcs(version string) template.FuncMap {
 		"zero":     func(id uuid.UUID) bool { return id == uuid.Nil },
 		"aside":    isAside,
 		"query":    url.QueryEscape,
+		"scoped":   func(deed string) bool { return deed == "pause" || deed == "resume" },
 		"messages": func(n int) string { return plural(n, "message", "messages") },
 	}
 }

@@ -38,6 +38,23 @@ func TestAct(t *testing.T) {
 			}
 		})
 	})
+	t.Run("on_neither_a_message_nor_a_scope_is_recorded_by_who_does_it", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			if err := f.store.Record(t.Context(), because, "release"); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.store.Record(t.Context(), outbox.Act{By: "an operator"}, "release"); err == nil {
+				t.Error("an act without a reason was recorded")
+			}
+			got, err := f.store.Audit(t.Context(), uuid.Nil, 0, 10)
+			if err != nil || len(got) != 1 {
+				t.Fatalf("got %+v, %v; want one act", got, err)
+			}
+			if e := got[0]; e.Deed != "release" || e.Act != because || e.Message != uuid.Nil || e.Scope != (outbox.Scope{}) {
+				t.Errorf("got %+v", e)
+			}
+		})
+	})
 	t.Run("is_recorded_and_done_in_one_transaction", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			m := f.parked("k")

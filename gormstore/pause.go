@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -103,13 +101,8 @@ func (s *Store) steer(
 		if err := do(q, lanes); err != nil {
 			return err
 		}
-		var key any
-		if scope.Key != "" {
-			key = scope.Key
-		}
-		audit, nobody := s.dialect.pauseSQL().audit, uuid.Nil.String()
-		if _, err := q.ExecContext(ctx, audit, act.By, act.Reason, verb, nobody, scope.Topic, key); err != nil {
-			return fmt.Errorf("record: %w", err)
+		if err := s.record(ctx, q, act, verb, scope); err != nil {
+			return err
 		}
 		return s.dialect.nudge(ctx, q, lanes)
 	})

@@ -60,8 +60,8 @@ type FailureGroup struct {
 type AuditEntry struct {
 	Number int64
 	At     time.Time
-	Deed   string // requeue, discard, skip, pause, resume
+	Deed   string // requeue, discard, skip, pause, resume, or a word of the store's for an act on neither
 	Act
-	Message uuid.UUID // zero for an act on a scope
+	Message uuid.UUID // zero for an act on something else
 	Scope             // topic and key of the message, or what was paused or resumed
 }

@@ -46,6 +46,16 @@ func (a *actFlags) act() (outbox.Act, error) {
 	return act, nil
 }
 
+// upon is an act whose object the audit has no column for: its reason tells.
+func (a *actFlags) upon(object string) (outbox.Act, error) {
+	act, err := a.act()
+	if err != nil {
+		return act, err
+	}
+	act.Reason += " (" + object + ")"
+	return act, act.Check()
+}
+
 type steer = func(*gormstore.Store, context.Context, outbox.Act, outbox.Scope) error
 
 func newPause(t *target) *cobra.Command {

@@ -15,9 +15,10 @@ import (
 const purgeBatch = 1000 // messages of one transaction
 
 func newPurge(t *target) *cobra.Command {
+	var act actFlags
 	var olderThan time.Duration
 	c := &cobra.Command{
-		Use:   "purge --older-than AGE",
+		Use:   "purge --older-than AGE --reason WHY",
 		Short: "Remove delivered messages from the archive",
 		Long: `Remove messages from the archive that were delivered longer ago than --older-than.
 
@@ -27,11 +28,19 @@ themselves, by its retention.`,
 			if !c.Flags().Changed("older-than") || olderThan < 0 {
 				return usageError{errors.New("say by --older-than how long delivered messages are kept, such as 720h")}
 			}
+			a, err := act.upon(fmt.Sprint("older than ", olderThan))
+			if err != nil {
+				return err
+			}
 			return t.with(c, func(ctx context.Context, store *gormstore.Store) error {
+				if err := store.Record(ctx, a, "purge"); err != nil {
+					return err
+				}
 				return t.purge(ctx, c, store, olderThan)
 			})
 		},
 	}
+	act.register(c.Flags())
 	c.Flags().DurationVar(&olderThan, "older-than", 0, "delivered longer ago than this (required)")
 	return c
 }

@@ -51,7 +51,7 @@ func TestRoles(t *testing.T) {
 		"schema check", "status", "owners", "list", fmt.Sprint("show ", seedID(1)),
 		"requeue --key customer-1 --yes --reason x", "skip --key customer-2 --yes --reason x",
 		"discard --key customer-2 --yes --reason x", "pause --all --reason x", "resume --all --reason x",
-		"release --relay " + r.label, "purge --older-than 1h",
+		"release --relay " + r.label + " --reason x", "purge --older-than 1h --reason x",
 	} {
 		runWith(t, operator, append(strings.Fields(line), "--schema", "outbox")...).want(0)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,18 +93,35 @@ func TestPauseCommand(t *testing.T) {
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	d := newPostgreSQL(t).migrate()
-	d.run("release", "--relay", "shop-1").want(exitFailed, "no other has one")
+	d.run("release", "--relay", "shop-1", "--reason", "x").want(exitFailed, "no other has one")
 	r := d.seed()
-	d.run("release").want(exitUsage, "--relay")
-	d.run("release", "--relay", "shop-2").want(exitFailed, `relay "shop-2" has no session: those that have are ["shop-1"]`)
-	d.run("release", "--relay", "shop-1").want(0, "ended session "+r.id.String(), "draws a new session")
+	d.run("release", "--reason", "x").want(exitUsage, "--relay")
+	d.run("release", "--relay", "shop-1").want(exitUsage, "why by --reason")
+	d.run("release", "--relay", "shop-2", "--reason", "x").
+		want(exitFailed, `relay "shop-2" has no session: those that have are ["shop-1"]`)
+	d.run("release", "--relay", "shop-1", "--reason", "its host is gone", "--by", "on-call").
+		want(0, "ended session "+r.id.String(), "draws a new session")
+	d.wantAudit("release by on-call: its host is gone (relay shop-1)")
 	if heir := d.join("shop-2"); len(heir.lanes) != 8 {
 		t.Errorf("the next relay got %d lanes at once, want all 8", len(heir.lanes))
 	}
 	d.run("list", "--status", "suspect").want(0, seedID(6).String())
-	got := decode[struct{ Released []uuid.UUID }](d, "release", "--relay", "shop-2")
+	got := decode[struct{ Released []uuid.UUID }](d, "release", "--relay", "shop-2", "--reason", "x")
 	if len(got.Released) != 1 {
 		t.Errorf("got %+v, want one session", got)
+	}
+}
+
+// wantAudit holds the latest act against what was done, by whom and why.
+func (d *testDatabase) wantAudit(want string) {
+	d.Helper()
+	acts, err := d.store.Audit(d.Context(), uuid.Nil, 0, 1)
+	if err != nil || len(acts) != 1 {
+		d.Fatalf("got %+v, %v; want an act", acts, err)
+	}
+	a := acts[0]
+	if got := fmt.Sprintf("%s by %s: %s", a.Deed, a.By, a.Reason); got != want || a.Message != uuid.Nil {
+		d.Errorf("the audit has %q of message %s, want %q of none", got, a.Message, want)
 	}
 }
 
@@ -115,10 +133,12 @@ func TestPurge(t *testing.T) {
 		created_at, topic, type, content_type, transport, tenant)
 		SELECT now() - i * interval '1 hour', gen_random_uuid(), i, 0, 0, 0, 1, false, now(), 't', 'T', '', '', ''
 		FROM generate_series(1, 2500) i`)
-	d.run("purge").want(exitUsage, "--older-than")
-	d.run("purge", "--older-than", "-1h").want(exitUsage, "--older-than")
-	d.run("purge", "--older-than", "200h30m").want(0, "purged 2300 messages")
-	if got := decode[struct{ Purged int }](d, "purge", "--older-than", "0s"); got.Purged != 200 {
+	d.run("purge", "--reason", "x").want(exitUsage, "--older-than")
+	d.run("purge", "--older-than", "-1h", "--reason", "x").want(exitUsage, "--older-than")
+	d.run("purge", "--older-than", "1h").want(exitUsage, "why by --reason")
+	d.run("purge", "--older-than", "200h30m", "--reason", "disk", "--by", "cron").want(0, "purged 2300 messages")
+	d.wantAudit("purge by cron: disk (older than 200h30m0s)")
+	if got := decode[struct{ Purged int }](d, "purge", "--older-than", "0s", "--reason", "x"); got.Purged != 200 {
 		t.Errorf("purged %d, want the other 200", got.Purged)
 	}
 	if n := d.count("messages"); n != 8 {
@@ -155,7 +175,8 @@ func TestMariaDB(t *testing.T) {
 	d.run("show", id, "--payload").want(0, `{"order":1}`, "skip", "requeue", "later", "again")
 	d.run("pause", "--key", "customer-5", "--reason", "x").want(0, "key customer-5")
 	d.run("resume", "--key", "customer-5", "--reason", "x").want(0, "nothing is paused")
-	d.run("release", "--relay", "shop-1").want(0, r.id.String())
+	d.run("release", "--relay", "shop-1", "--reason", "gone", "--by", "me").want(0, r.id.String())
+	d.wantAudit("release by me: gone (relay shop-1)")
 	d.run("list", "--status", "suspect").want(0, seedID(6).String())
-	d.run("purge", "--older-than", "1h").want(0, "purged 0 messages")
+	d.run("purge", "--older-than", "1h", "--reason", "x").want(0, "purged 0 messages")
 }
