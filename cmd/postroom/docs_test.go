@@ -13,7 +13,11 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands of docs/cli.md print into it")
 
-const cliPage = "../../docs/cli.md"
+// The pages whose commands are run. Both find the outbox of [testDatabase.seed].
+const (
+	cliPage = "../../docs/cli.md"
+	whyPage = "../../docs/why-did-my-message-not-arrive.md"
+)
 
 // example is a block of the page: a command, and all that it prints. exit=3 says how it ends, if not with 0.
 var example = regexp.MustCompile("(?s)```console( exit=\\d)?\n\\$ postroom ([^\n]*)\n(.*?)```")
@@ -38,14 +42,42 @@ func lasting(text string) string {
 	return text
 }
 
-// TestPage runs the commands of docs/cli.md one after another, and holds what it shows against what they print.
+// TestPage runs the commands of a page one after another, and holds what it shows against what they print.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile(cliPage)
+	t.Run("cli_shows_what_every_command_prints", func(t *testing.T) {
+		t.Parallel()
+		page := runPage(t, newPostgreSQL(t), cliPage)
+		for _, command := range newRoot(os.Getenv).Commands() {
+			if name := command.Name(); !strings.Contains(page, "## "+name+"\n") && !elsewhere[name] {
+				t.Errorf("the page has no section of %q", name)
+			}
+		}
+	})
+	t.Run("why_shows_where_messages_stand", func(t *testing.T) {
+		t.Parallel()
+		d := newPostgreSQL(t).migrate()
+		page := runPage(t, d, whyPage)
+		for _, m := range regexp.MustCompile(`(?m)^postroom ([^#\n]*)`).FindAllStringSubmatch(page, -1) {
+			args := words(m[1])
+			command, rest, err := newRoot(os.Getenv).Find(args)
+			if err == nil {
+				err = command.ParseFlags(rest)
+			}
+			if err != nil {
+				t.Errorf("postroom %s: %v", m[1], err)
+			}
+		}
+	})
+}
+
+// runPage returns the page as it is, or should be.
+func runPage(t *testing.T, d *testDatabase, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newPostgreSQL(t)
 	seeded := false
 	page := example.ReplaceAllStringFunc(string(raw), func(block string) string {
 		m := example.FindStringSubmatch(block)
@@ -69,15 +101,11 @@ func TestPage(t *testing.T) {
 		return "```console" + m[1] + "\n$ postroom " + m[2] + "\n" + r.out + r.errs + "```"
 	})
 	if *update {
-		if err := os.WriteFile(cliPage, []byte(page), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, command := range newRoot(os.Getenv).Commands() {
-		if name := command.Name(); !strings.Contains(page, "## "+name+"\n") && !elsewhere[name] {
-			t.Errorf("the page has no section of %q", name)
-		}
-	}
+	return page
 }
 
 // elsewhere are the commands that have pages of their own, and those of the library.

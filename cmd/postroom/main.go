@@ -60,7 +60,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	}
 	fmt.Fprintf(errs, "postroom: %v\n", err)
 	if errors.Is(err, gormstore.ErrSchema) {
-		fmt.Fprintln(errs, "See 'postroom schema check', and 'postroom migrate' for tables that are missing or old.")
+		fmt.Fprintln(errs, "See 'postroom schema check', and 'postroom migrate' for tables that are missing or old. "+
+			"For those of another outbox: --database, --schema, --name.")
 	}
 	return exitFailed
 }

@@ -23,6 +23,7 @@ const mostActs = 100 // that are shown of one message
 // showJSON is one message and what was done about it.
 type showJSON struct {
 	Message  *messageJSON  `json:"message"`  // null once it is delivered or discarded
+	Why      string        `json:"why"`      // what it waits for; empty for one that is not stored
 	Delivery *deliveryJSON `json:"delivery"` // of one that is not stored any more; null if it is not in the archive
 	Headers  []headerJSON  `json:"headers"`
 	Payload  *[]byte       `json:"payload,omitempty"` // in base64, with --payload; null is a tombstone
@@ -59,7 +60,7 @@ func newShow(t *target) *cobra.Command {
 	var payload bool
 	c := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one message, or when it was delivered, and what operators did about it",
+		Short: "Show one message and what it waits for, or when it was delivered, and what operators did about it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := parseID(args[0])
@@ -79,6 +80,7 @@ func newShow(t *target) *cobra.Command {
 type shown struct {
 	id       uuid.UUID
 	record   *outbox.Record      // if it is stored
+	why      string              // it still is
 	delivery *gormstore.Delivery // if it is in the archive instead
 	audit    []outbox.AuditEntry // the oldest first
 }
@@ -111,7 +113,8 @@ func lookUp(ctx context.Context, store *gormstore.Store, id uuid.UUID) (shown, e
 	slices.Reverse(s.audit)
 	if len(found) > 0 {
 		s.record = &found[0]
-		return s, nil
+		s.why, err = why(ctx, store, found[0])
+		return s, err
 	}
 	d, delivered, err := store.Delivery(ctx, id)
 	if err != nil {
@@ -121,13 +124,14 @@ func lookUp(ctx context.Context, store *gormstore.Store, id uuid.UUID) (shown, e
 		s.delivery = &d
 	}
 	if !delivered && len(s.audit) == 0 {
-		return s, fmt.Errorf("no message %s: it was never committed, or was delivered and is not in the archive", id)
+		return s, fmt.Errorf("no message %s: it was never committed, or was delivered and is not in the archive, "+
+			"or is in another outbox (--database, --schema, --name)", id)
 	}
 	return s, nil
 }
 
 func (s shown) toJSON(payload bool) showJSON {
-	v := showJSON{Headers: []headerJSON{}, Audit: toActs(s.audit)}
+	v := showJSON{Why: s.why, Headers: []headerJSON{}, Audit: toActs(s.audit)}
 	if d := s.delivery; d != nil {
 		v.Delivery = &deliveryJSON{d.Number, d.Topic, d.Key, d.CreatedAt, d.DeliveredAt, d.Attempts}
 	}
@@ -149,7 +153,7 @@ func (s shown) toJSON(payload bool) showJSON {
 func (s shown) write(w io.Writer, payload bool) {
 	switch {
 	case s.record != nil:
-		writeMessage(w, *s.record, payload)
+		writeMessage(w, *s.record, s.why, payload)
 	case s.delivery != nil:
 		writeDelivery(w, *s.delivery)
 	case s.audit[len(s.audit)-1].Deed == "discard":
@@ -177,9 +181,10 @@ func toActs(entries []outbox.AuditEntry) []actJSON {
 	return list
 }
 
-func writeMessage(w io.Writer, r outbox.Record, payload bool) {
+func writeMessage(w io.Writer, r outbox.Record, why string, payload bool) {
 	row(w, "id", r.ID)
 	row(w, "status", r.Status)
+	row(w, "why", why)
 	row(w, "topic", r.Topic)
 	row(w, "key", r.Key)
 	row(w, "type", fmt.Sprintf("%s, version %d", r.Type, r.Version))

@@ -56,6 +56,7 @@ var checks = []check{
 	{"relays", nil, true, (*examination).relays},
 	{"backlog", nil, true, (*examination).age},
 	{"parked", nil, true, (*examination).parked},
+	{"held", nil, true, (*examination).held},
 	{"pauses", nil, true, (*examination).pauses},
 	{"transports", nil, true, (*examination).transports},
 	{"brokers", nil, false, (*examination).brokers},
