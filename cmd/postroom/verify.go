@@ -19,24 +19,26 @@ import (
 const verifyLong = `Judge what an outbox promises by what happened: nothing committed is lost, nothing
 arrives that was rolled back, each key is in order, and nothing arrives twice without a fault that explains it.
 
-With files alone, it reads recorded histories (docs/verify.md has the format). With --kafka or --amqp it looks at
-what a broker has of a topic, and holds it against the files or, without any, against the outbox in the database: its
+With files alone, it reads recorded histories (docs/verify.md has the format). With --kafka, --amqp or --config it looks
+at what a broker has of a topic, and holds it against the files or, without any, against the outbox in the database: its
 archive (gormstore.Config.Archive) and what it still holds. It joins no consumer group, takes nothing from a queue of
 yours, and changes nothing but a queue of its own on RabbitMQ while it watches.
+
+--config is the configuration of a relay: it names the database and the brokers, and how to log in.
 
 It exits with 3 when it found something.`
 
 const verifyExample = `  postroom verify journal.jsonl arrivals.jsonl
   postroom verify --kafka localhost:9092 --topic orders --since 6h
-  postroom verify --amqp amqp://localhost --topic orders --for 5m --json`
+  postroom verify --amqp amqp://localhost --topic orders --for 5m --json
+  postroom verify --config relay.yaml --transport events --topic orders --since 6h`
 
 // verification is one run of the command.
 type verification struct {
 	target    *target
 	files     []string
 	topic     string
-	brokers   []string
-	amqp      string
+	place     place
 	bindings  []string
 	stream    string
 	since     time.Duration
@@ -61,14 +63,15 @@ func newVerify(t *target) *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, files []string) error {
 			v.files, v.errs = files, c.ErrOrStderr()
+			if err := v.place.find(t, c); err != nil {
+				return usageError{err}
+			}
 			return v.run(c.Context(), c.OutOrStdout())
 		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&v.topic, "topic", "", "the topic to look at: a Kafka topic, or an exchange of RabbitMQ")
-	flags.StringSliceVar(&v.brokers, "kafka", nil, "brokers to read the topic from, host:port")
-	flags.StringVar(&v.amqp, "amqp", "", `URL of the RabbitMQ to watch the exchange on; "env" takes AMQP_URL of the
-environment, so that no password is on the command line`)
+	v.place.register(flags)
 	flags.StringSliceVar(&v.bindings, "routing-key", []string{"#"}, "what to bind the watching queue by")
 	flags.StringVar(&v.stream, "stream", "", "read this RabbitMQ stream instead of binding a queue to the exchange")
 	flags.DurationVar(&v.since, "since", time.Hour, "Kafka and streams: look back this far")
@@ -103,27 +106,20 @@ func (v *verification) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-func (v *verification) live() bool { return len(v.brokers) > 0 || v.amqp != "" }
+func (v *verification) live() bool { return v.place.kafka != nil || v.place.amqp != nil }
 
 func (v *verification) check() error {
-	if v.amqp == "env" {
-		if v.amqp = v.target.getenv("AMQP_URL"); v.amqp == "" {
-			return errors.New("--amqp env: AMQP_URL is not set")
-		}
-	}
 	switch {
 	case !v.live() && len(v.files) == 0:
-		return errors.New("nothing to verify: give files of a history, or --kafka or --amqp with --topic")
+		return errors.New("nothing to verify: give files of a history, or --kafka, --amqp or --config with --topic")
 	case !v.live() && v.topic != "":
-		return errors.New("--topic is for --kafka and --amqp: a history has its topics in it")
-	case len(v.brokers) > 0 && v.amqp != "":
-		return errors.New("--kafka and --amqp: look at one broker at a time")
+		return errors.New("--topic is for --kafka, --amqp and --config: a history has its topics in it")
 	case v.live() && v.topic == "":
 		return errors.New("--topic is missing: which topic or exchange to look at")
 	case v.since <= 0 || v.slack < 0 || v.watch < 0 || v.witnesses < 1:
 		return errors.New("--since and --witnesses are above zero, --slack and --for not negative")
 	}
-	if v.amqp != "" && v.stream == "" {
+	if v.place.amqp != nil && v.stream == "" {
 		v.watch = cmp.Or(v.watch, 30*time.Second)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/postroom/postroom/cmd/postroom/internal/relayconf"
 )
 
 const (
@@ -55,16 +57,9 @@ func openStream(ctx context.Context, v *verification) (reader, error) {
 }
 
 func openAMQP(ctx context.Context, v *verification, start func(r *amqpReader) error) (reader, error) {
-	uri, err := amqp091.ParseURI(v.amqp)
-	if err != nil { // which would show the password
-		return nil, usageError{errors.New("--amqp: want a URL of the form amqp://user:password@host:port/vhost")}
-	}
-	at := net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))
-	connection, err := amqp091.DialConfig(v.amqp, amqp091.Config{Dial: func(network, addr string) (net.Conn, error) {
-		return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, addr)
-	}})
+	connection, at, err := dialAMQP(ctx, v.place.amqp)
 	if err != nil {
-		return nil, fmt.Errorf("connect to RabbitMQ at %s: %w", at, err)
+		return nil, err
 	}
 	r := &amqpReader{v: v, connection: connection}
 	if r.channel, err = connection.Channel(); err == nil {
@@ -75,6 +70,31 @@ func openAMQP(ctx context.Context, v *verification, start func(r *amqpReader) er
 		return nil, fmt.Errorf("watch RabbitMQ at %s: %w", at, err)
 	}
 	return r, nil
+}
+
+// dialAMQP tries each address in turn.
+func dialAMQP(ctx context.Context, a *relayconf.AMQP) (_ *amqp091.Connection, at string, err error) {
+	urls, encryption, err := a.Addresses()
+	if err != nil {
+		return nil, "", usageError{err}
+	}
+	dial := func(network, addr string) (net.Conn, error) {
+		return (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, addr)
+	}
+	var errs []error
+	for _, url := range urls {
+		uri, err := amqp091.ParseURI(url)
+		if err != nil { // which would show the password
+			return nil, "", usageError{errors.New("want a URL of the form amqp://user:password@host:port/vhost")}
+		}
+		at = net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))
+		connection, err := amqp091.DialConfig(url, amqp091.Config{Dial: dial, TLSClientConfig: encryption.Clone()})
+		if err == nil {
+			return connection, at, nil
+		}
+		errs = append(errs, fmt.Errorf("connect to RabbitMQ at %s: %w", at, err))
+	}
+	return nil, "", errors.Join(errs...)
 }
 
 func (r *amqpReader) consume(ctx context.Context, arguments amqp091.Table) error {

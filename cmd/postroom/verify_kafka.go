@@ -20,16 +20,24 @@ type kafkaReader struct {
 	client *kgo.Client
 	admin  *kadm.Client
 	next   map[int32]int64 // the offset to read next, by partition
+
+	patience time.Duration // with a topic whose rest does not come
 }
 
 func openKafka(ctx context.Context, v *verification) (reader, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(v.brokers...), kgo.ClientID("postroom-verify"),
+	options, err := v.place.kafka.Reading()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	client, err := kgo.NewClient(append(options, kgo.ClientID("postroom-verify"),
 		kgo.KeepControlRecords(), // so that the end of a partition is read in any case
-		kgo.RetryTimeout(kafkaPatience))
+		kgo.RetryTimeout(kafkaPatience))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Kafka: %w", err)
 	}
-	r := &kafkaReader{v: v, client: client, admin: kadm.NewClient(client), next: map[int32]int64{}}
+	r := &kafkaReader{
+		v: v, client: client, admin: kadm.NewClient(client), next: map[int32]int64{}, patience: 3 * kafkaPatience,
+	}
 	if err := r.start(ctx); err != nil {
 		client.Close()
 		return nil, fmt.Errorf("read topic %q of Kafka: %w", v.topic, err)
@@ -122,14 +130,23 @@ func (r *kafkaReader) finish(ctx context.Context) error {
 		return fmt.Errorf("find the end of topic %q of Kafka: %w", r.v.topic, err)
 	}
 	for r.behind(ends) {
-		if err := r.take(r.client.PollFetches(ctx)); err != nil {
+		if err := r.more(ctx); err != nil {
 			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
 		}
 	}
 	return nil
+}
+
+// more takes the next records, and gives up when none come for long: the client itself never does.
+func (r *kafkaReader) more(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	fetches := r.client.PollFetches(bounded)
+	if bounded.Err() != nil && fetches.NumRecords() == 0 {
+		return fmt.Errorf("read topic %q of Kafka: nothing came for %v, and this is not its end: start again",
+			r.v.topic, r.patience)
+	}
+	return r.take(fetches)
 }
 
 func (r *kafkaReader) behind(ends kadm.ListedOffsets) (behind bool) {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/postroom/postroom/internal/testservices"
 	"github.com/postroom/postroom/kafka"
@@ -144,6 +147,30 @@ func TestVerify_kafka(t *testing.T) {
 		code, r := s.verify(t.Context(), flag, "--since", (2 * time.Hour).String())
 		if code != 0 || r.Delivered != 2 || r.Skipped != 1 {
 			t.Errorf("exit %d, got %+v", code, r)
+		}
+	})
+	t.Run("gives_up_when_the_rest_of_the_topic_does_not_come", func(t *testing.T) {
+		t.Parallel()
+		cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
+		must(t, err)
+		defer cluster.Close()
+		cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			cluster.KeepControl()
+			return nil, errors.New("lost"), true
+		})
+		p := place{brokers: cluster.ListenAddrs()}
+		must(t, p.find(&target{}, nil))
+		opened, err := openKafka(t.Context(), &verification{topic: "t", place: p, since: time.Hour})
+		must(t, err)
+		defer opened.close()
+		r, ok := opened.(*kafkaReader)
+		if !ok {
+			t.Fatalf("got a %T", opened)
+		}
+		must(t, r.client.ProduceSync(t.Context(), &kgo.Record{Topic: "t"}).FirstErr())
+		r.patience = 100 * time.Millisecond
+		if err := r.finish(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing came for 100ms") {
+			t.Errorf("got %v", err)
 		}
 	})
 }

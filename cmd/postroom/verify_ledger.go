@@ -33,7 +33,7 @@ func (v *verification) openLedger(ctx context.Context) (*ledger, func(), error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	return &ledger{store: store, newly: len(v.brokers) == 0 && v.stream == ""}, end, nil
+	return &ledger{store: store, newly: v.place.kafka == nil && v.stream == ""}, end, nil
 }
 
 // begin notes the time once the reader is open, and looks whether there is an archive.

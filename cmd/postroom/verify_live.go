@@ -75,7 +75,7 @@ func (v *verification) announce() {
 
 func (v *verification) open(ctx context.Context) (reader, error) {
 	switch {
-	case len(v.brokers) > 0:
+	case v.place.kafka != nil:
 		return openKafka(ctx, v)
 	case v.stream != "":
 		return openStream(ctx, v)

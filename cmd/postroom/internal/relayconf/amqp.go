@@ -1,6 +1,7 @@
 package relayconf
 
 import (
+	"crypto/tls"
 	"log/slog"
 
 	"github.com/postroom/postroom/amqp"
@@ -25,21 +26,26 @@ func (e CloudEvents) config() cloudevents.Config {
 }
 
 func (a AMQP) open(log *slog.Logger) (*amqp.Publisher, error) {
-	urls := make([]string, len(a.URLs))
-	for i, u := range a.URLs {
-		urls[i] = u.withPassword(a.Password)
-	}
 	c := amqp.Config{
-		URLs: urls, Route: routes[a.Route], CloudEvents: a.CloudEvents.config(),
+		Route: routes[a.Route], CloudEvents: a.CloudEvents.config(),
 		TrustQueues: a.TrustQueues, Window: a.Window, ConfirmTimeout: a.ConfirmTimeout,
 		WriteTimeout: a.WriteTimeout, DialTimeout: a.DialTimeout, Heartbeat: a.Heartbeat,
 		Management: string(a.Management), Logger: log,
 	}
-	if a.TLS != (TLS{}) {
-		var err error
-		if c.TLS, err = a.TLS.config(); err != nil {
-			return nil, err
-		}
+	var err error
+	if c.URLs, c.TLS, err = a.Addresses(); err != nil {
+		return nil, err
 	}
 	return amqp.Open(c)
+}
+
+// Addresses are those of the brokers, with the password, and how connections are encrypted, if not as usual.
+func (a AMQP) Addresses() (urls []string, encryption *tls.Config, err error) {
+	for _, u := range a.URLs {
+		urls = append(urls, u.withPassword(a.Password))
+	}
+	if a.TLS != (TLS{}) {
+		encryption, err = a.TLS.config()
+	}
+	return urls, encryption, err
 }

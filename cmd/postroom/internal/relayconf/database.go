@@ -35,6 +35,9 @@ func (d Database) OpenOne() (*gorm.DB, error) {
 	return db, nil
 }
 
+// Address is the database's, with the password.
+func (d Database) Address() string { return d.URL.withPassword(d.Password) }
+
 func open(at URL, password Secret, connections int) (*gorm.DB, error) {
 	return database.Open(at.withPassword(password), connections)
 }

@@ -1,7 +1,8 @@
 package relayconf
 
 import (
-	"fmt"
+	"crypto/tls"
+	"errors"
 	"log/slog"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -35,21 +36,45 @@ func (k Kafka) open(log *slog.Logger) (*kafka.Publisher, error) {
 		MaxMessageBytes: int(k.MaxMessageBytes), DeliveryTimeout: k.DeliveryTimeout,
 		RequestTimeout: k.RequestTimeout, NetworkTimeout: k.NetworkTimeout, Logger: log,
 	}
-	if k.TLS.Enabled {
-		var err error
-		if c.TLS, err = k.TLS.config(); err != nil {
-			return nil, err
-		}
-	} else if k.TLS.TLS != (TLS{}) {
-		return nil, fmt.Errorf("kafka.tls.enabled is false, so the rest of kafka.tls would be ignored: set it")
-	}
-	if k.SASL.Mechanism != "" {
-		c.SASL = []sasl.Mechanism{mechanisms[k.SASL.Mechanism](k.SASL.User, string(k.SASL.Password))}
-	} else if k.SASL != (SASL{}) {
-		return nil, fmt.Errorf("kafka.sasl.mechanism is missing: choose one")
+	var err error
+	if c.TLS, c.SASL, err = k.security(); err != nil {
+		return nil, err
 	}
 	for _, name := range k.Compression {
 		c.Compression = append(c.Compression, codecs[name]())
 	}
 	return kafka.Open(c)
+}
+
+// Reading are the options of a client that reads from the brokers.
+func (k Kafka) Reading() ([]kgo.Opt, error) {
+	encryption, logins, err := k.security()
+	if err != nil {
+		return nil, err
+	}
+	options := []kgo.Opt{kgo.SeedBrokers(k.Brokers...)}
+	if encryption != nil {
+		options = append(options, kgo.DialTLSConfig(encryption))
+	}
+	if len(logins) > 0 {
+		options = append(options, kgo.SASL(logins...))
+	}
+	return options, nil
+}
+
+// security says how clients encrypt, if they do, and how they log in.
+func (k Kafka) security() (encryption *tls.Config, logins []sasl.Mechanism, err error) {
+	if k.TLS.Enabled {
+		if encryption, err = k.TLS.config(); err != nil {
+			return nil, nil, err
+		}
+	} else if k.TLS.TLS != (TLS{}) {
+		return nil, nil, errors.New("kafka.tls.enabled is false, so the rest of kafka.tls would be ignored: set it")
+	}
+	if k.SASL.Mechanism != "" {
+		logins = []sasl.Mechanism{mechanisms[k.SASL.Mechanism](k.SASL.User, string(k.SASL.Password))}
+	} else if k.SASL != (SASL{}) {
+		return nil, nil, errors.New("kafka.sasl.mechanism is missing: choose one")
+	}
+	return encryption, logins, nil
 }
