@@ -21,6 +21,11 @@ func (s *Store) FindSQL(f outbox.Filter, limit int) (string, []any) {
 // FailuresSQL is the statement of Failures.
 func (s *Store) FailuresSQL() string { return s.dialect.(*postgres).sql.failures }
 
+// InsertSQL is the statement that stores m alone, with its arguments.
+func (s *Store) InsertSQL(m *outbox.Message) (string, []any) {
+	return s.dialect.(*postgres).sql.insertOne, pgRow(newRow{Message: m})
+}
+
 // AuditSQL are the statements of Audit: of all messages, and of one.
 func (s *Store) AuditSQL() (all, of string) {
 	return s.dialect.overseeSQL().audit, s.dialect.overseeSQL().auditOf

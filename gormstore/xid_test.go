@@ -3,7 +3,9 @@ package gormstore_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
@@ -46,5 +48,18 @@ func TestEnqueue_takes_the_transactions_id_before_a_number(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Most transactions store one message. Whatever is volatile in its statement would keep the parts of the plan apart.
+func TestEnqueue_of_one_message_is_a_plan_of_one_step(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, openPostgres(t, gorm.Config{}), 8, gormstore.Config{})
+	text, args := f.store.InsertSQL(&outbox.Message{
+		ID: uuid.New(), Topic: "orders", Key: "k", Type: "OrderPlaced", Version: 1, AvailableAt: time.Now().Add(time.Hour),
+	})
+	insert := f.explain(text, args...)
+	if len(insert.Plans) != 1 || insert.Plans[0].Node != "Result" || len(insert.Plans[0].Plans) > 0 {
+		t.Errorf("got %+v, want an insert of a Result", insert)
 	}
 }
