@@ -8,13 +8,17 @@ import (
 )
 
 // breaker keeps workers from claiming what a publisher that is down could not take. While it is open one worker at
-// a time tries one message, ever more slowly, until the broker takes one.
+// a time tries one message, ever more slowly, until the broker takes one. With several brokers behind a Mux it tells
+// how they stand and holds nobody back: that message might be for the broker that is down each time, and all messages
+// for the others behind it.
 type breaker struct {
-	jitter *rand.Rand
-	change *bell // rings when a probe has ended
+	brokers map[string]int // of a Mux, by transport; any other publisher counts as one broker
+	several bool
+	jitter  *rand.Rand
+	change  *bell // rings when a probe has ended
 
 	mu      sync.Mutex
-	failed  int
+	failed  map[int]int // by broker, claims in a row that had no answer
 	until   time.Time
 	probing bool
 }
@@ -24,7 +28,15 @@ const (
 	maxProbePause = 2 * time.Second
 )
 
-func newBreaker(jitter *rand.Rand) *breaker { return &breaker{jitter: jitter, change: newBell()} }
+func newBreaker(p Publisher, jitter *rand.Rand) *breaker {
+	b := &breaker{jitter: jitter, change: newBell(), failed: make(map[int]int)}
+	if m, ok := p.(Mux); ok {
+		var n int
+		b.brokers, n = m.brokers()
+		b.several = n > 1
+	}
+	return b
+}
 
 // enter returns how many messages the next claim may have, at most limit, once it may be made. Whoever enters
 // leaves after the claim has been seen through.
@@ -48,7 +60,7 @@ func (b *breaker) tryProbe() (open bool, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch left := time.Until(b.until); {
-	case b.failed == 0:
+	case len(b.failed) == 0, b.several:
 		return false, 0
 	case b.probing:
 		return true, maxProbePause
@@ -67,29 +79,37 @@ func (b *breaker) leave() {
 	b.change.ring()
 }
 
-// record takes note of a call's outcomes, and reports whether the breaker opened or closed by them.
+// record takes note of a claim's outcomes, and reports whether the first broker went down by them, or the last one that
+// was down came back.
 func (b *breaker) record(outcomes []Outcome) (opened, closed bool) {
-	down := isDown(outcomes)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !down {
-		closed = b.failed > 0
-		b.failed = 0
-		return false, closed
+	before := len(b.failed)
+	for broker, answered := range b.answers(outcomes) {
+		if answered {
+			delete(b.failed, broker)
+			continue
+		}
+		b.failed[broker]++
+		b.until = time.Now().Add(backoff(b.failed[broker], probePause, maxProbePause, b.jitter))
 	}
-	b.failed++
-	b.until = time.Now().Add(backoff(b.failed, probePause, maxProbePause, b.jitter))
-	return b.failed == 1, false
+	return before == 0 && len(b.failed) > 0, before > 0 && len(b.failed) == 0
 }
 
-// isDown: not one message of the call got an answer that is about the message.
-func isDown(outcomes []Outcome) bool {
+// answers says of each broker that had messages whether one of them got an answer that is about the message. A
+// transport that nobody serves is no broker.
+func (b *breaker) answers(outcomes []Outcome) map[int]bool {
+	answers := make(map[int]bool)
 	for _, o := range outcomes {
-		switch {
-		case o.Verdict == Release, o.Class == ClassUnavailable, o.Class == ClassUnknown:
-		default:
-			return false
+		broker, served := b.brokers[o.Transport]
+		if served || b.brokers == nil {
+			answers[broker] = answers[broker] || !noWord(o)
 		}
 	}
-	return len(outcomes) > 0
+	return answers
+}
+
+// noWord: the broker said nothing about the message.
+func noWord(o Outcome) bool {
+	return o.Verdict == Release || o.Class == ClassUnavailable || o.Class == ClassUnknown
 }

@@ -3,12 +3,14 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 )
 
 // Mux is a publisher that routes by Message.Transport; the name "" is the default transport. A message of a transport
-// that it does not have waits as [Unavailable], with [ErrUnknownTransport].
+// that it does not have waits as [Unavailable], with [ErrUnknownTransport]. While one transport is down the others go
+// on, for a relay that is given the Mux itself: what wraps publishers goes inside.
 type Mux map[string]Publisher
 
 // KeyOrdered reports whether every member keeps the order of a key.
@@ -45,8 +47,8 @@ func (m Mux) publishPart(ctx context.Context, transport string, messages []*Mess
 }
 
 func (m Mux) words(ctx context.Context, transport string, messages []*Message, part []int) []Result {
-	p, ok := m[transport]
-	if !ok {
+	p := m[transport]
+	if p == nil {
 		err := fmt.Errorf("%w: %q", ErrUnknownTransport, transport)
 		return slices.Repeat([]Result{Failed(Unavailable(err))}, len(part))
 	}
@@ -61,4 +63,26 @@ func (m Mux) words(ctx context.Context, transport string, messages []*Message, p
 		return slices.Repeat([]Result{Failed(Unknown(err))}, len(part))
 	}
 	return words
+}
+
+// brokers numbers the publishers by transport, and returns how many there are: one may have several names.
+func (m Mux) brokers() (numbers map[string]int, n int) {
+	numbers = make(map[string]int, len(m))
+	var distinct []Publisher
+	for transport, p := range m {
+		if p == nil {
+			continue
+		}
+		i := slices.IndexFunc(distinct, func(o Publisher) bool { return isSame(o, p) })
+		if i < 0 {
+			i, distinct = len(distinct), append(distinct, p)
+		}
+		numbers[transport] = i
+	}
+	return numbers, len(distinct)
+}
+
+// isSame compares two publishers; a function or another value that cannot be compared is nobody else.
+func isSame(a, b Publisher) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }

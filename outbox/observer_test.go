@@ -115,6 +115,9 @@ func TestRelay_observer(t *testing.T) {
 			stop := start(t, s, new(broker), outbox.RelayConfig{Observer: w.observer()})
 			time.Sleep(time.Second)
 			wantStopped(t, stop)
+			if len(w.cycles) != 2 || w.cycles[1].Err != nil {
+				t.Fatalf("got %+v, want the claim without an answer, and the next one", w.cycles)
+			}
 			want := outbox.CycleEvent{Limit: 500, Claiming: 30 * time.Millisecond, Took: 30 * time.Millisecond, Err: errFault}
 			if d := cmp.Diff(want, w.cycles[0], cmpopts.EquateErrors(), cmpopts.EquateEmpty()); d != "" {
 				t.Error(d)

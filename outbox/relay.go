@@ -67,7 +67,7 @@ func (r *Relay) Run(ctx context.Context) error {
 
 // runSessions runs one session after another, until one ends for another reason than that it was taken for dead.
 func (r *Relay) runSessions(ctx, hard context.Context) error {
-	b, jitter := newBreaker(newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)
+	b, jitter := newBreaker(r.publisher, newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)
 	for short := 1; ; short++ {
 		began := time.Now()
 		err := r.runSession(ctx, hard, b)

@@ -49,7 +49,9 @@ func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
 	}
 	defer func() { w.share(claim, suspect, time.Since(began)) }()
 	if len(claim.Messages) == 0 {
-		w.report(began)
+		if w.failed == 0 { // a claim without an answer was told of already
+			w.report(began)
+		}
 		return 0, nil
 	}
 	outcomes, err := w.publish(ctx, g, claim)
@@ -210,21 +212,24 @@ func written(outcomes []Outcome) int {
 	return n
 }
 
-// observe opens or closes the breaker and logs what an operator should know.
+// observe opens or closes the breaker, if the publisher was asked, and logs what an operator should know.
 func (w *worker) observe(ctx context.Context, outcomes []Outcome) {
-	opened, closed := w.breaker.record(outcomes)
+	var opened, closed bool
+	if len(w.now.Calls) > 0 {
+		opened, closed = w.breaker.record(outcomes)
+	}
 	if opened || closed {
 		w.gauge.update(func(s *Snapshot) { s.PublisherDown = opened })
 	}
 	switch {
 	case opened && ctx.Err() == nil:
-		w.log.Warn("outbox: publisher is unavailable, probing", "error", firstError(outcomes))
+		w.log.Warn("outbox: publisher is unavailable, probing", "error", outageOf(outcomes))
 	case closed:
 		w.log.Info("outbox: publisher is back")
 	}
 	switch {
 	case opened:
-		tell(w.observer, w.observer.Breaker, BreakerEvent{Down: true, Err: firstError(outcomes)})
+		tell(w.observer, w.observer.Breaker, BreakerEvent{Down: true, Err: outageOf(outcomes)})
 	case closed:
 		tell(w.observer, w.observer.Breaker, BreakerEvent{})
 	}
@@ -243,9 +248,10 @@ func (w *worker) logOutcome(level slog.Level, text string, o Outcome) {
 		"failures", o.Failures+1, "retry_in", o.RetryIn, "error", o.Err)
 }
 
-func firstError(outcomes []Outcome) error {
+// outageOf returns why the broker said nothing, of the first message that has a reason.
+func outageOf(outcomes []Outcome) error {
 	for _, o := range outcomes {
-		if o.Err != nil {
+		if o.Err != nil && noWord(o) {
 			return o.Err
 		}
 	}

@@ -5,15 +5,22 @@ const (
 	simulation = relayTest + "TestSimulation"
 )
 
+var engineBreaker = []Mutant{
+	{"the breaker never opens", "outbox/breaker.go", "case len(b.failed) == 0, b.several:", "case true:", relayTest + "TestRelay_backoff/of_an_outage"},
+	{"a broker that is down holds up the others", "outbox/breaker.go", "b.several = n > 1", "_ = n", relayTest + "TestRelay_breaker/lets_one_transport_go_on"},
+	{"a transport that nobody serves is down", "outbox/breaker.go", "if served || b.brokers == nil {", "if served || true {", relayTest + "TestRelay_breaker/lets_messages_pass"},
+	{"a publisher that was not asked is down", "outbox/worker.go", "if len(w.now.Calls) > 0 {", "if true {", relayTest + "TestRelay_breaker/stays_closed"},
+}
+
 // Engine breaks the relay.
 func Engine() []Mutant {
-	return []Mutant{
+	return append(engineBreaker, []Mutant{
 		{"a key's messages go out together", "outbox/order.go", "wave[i]++", "_ = i", relayTest + "TestRelay_order/hands_one_message_of_a_key_at_a_time"},
 		{"a changed topic is no cut", "outbox/order.go", "!keyOrdered || !sameDestination(claimed[j], c)", "!keyOrdered", relayTest + "TestRelay_order/cuts_a_claim_where_a_key_changes_its_topic"},
 		{"a failed message does not stop its key", "outbox/publish.go", "failed[key] = true", "failed[key] = false", simulation},
 		{"what was never handed over is delivered", "outbox/outcome.go", "return o // never handed over: Release", "o.Verdict = Delivered; return o", simulation},
 		{"an outage is a failure", "outbox/outcome.go", "o.Verdict, o.RetryIn = Defer, p.backoff(c.Attempts+1, maxUnavailableBackoff, jitter)", "o.Verdict, o.RetryIn = ParkKey, 0", relayTest + "TestRelay/parks_nothing_in_a_long_outage"},
-		{"the breaker never opens", "outbox/breaker.go", "case b.failed == 0:", "case true:", relayTest + "TestRelay_backoff/of_an_outage"},
+		{"a claim without an answer is told of twice", "outbox/worker.go", "if w.failed == 0 {", "if true {", relayTest + "TestRelay_observer/is_told_of_a_claim_without"},
 		{"a stop frees no lanes", "outbox/relay.go", "t.release(hard)", "_ = hard", relayTest + "TestRelay_several/a_stop_in_the_middle"},
 		{"a commit wakes nobody", "outbox/relay.go", "d.news.ring()", "_ = lanes", relayTest + "TestRelay/takes_a_single_message_at_once"},
 		{"a late claim is published", "outbox/publish.go", "if w.fresh(g.since) {", "if true {", relayTest + "TestRelay_lease/T1_"},
@@ -29,7 +36,7 @@ func Engine() []Mutant {
 		{"a release is waited for without end", "outbox/relay.go", "case <-hard.Done():\n\t\treturn errStop", "case <-context.Background().Done():\n\t\treturn errStop", relayTest + "TestRelay_stop/leaves_a_release_behind"},
 		{"waits do not grow", "outbox/policy.go", "d *= 2", "_ = d", relayTest + "TestRelay_backoff/doubles"},
 		{"waits do not vary", "outbox/policy.go", "jitter.Int64N(int64(d)/4 + 1)", "jitter.Int64N(1)", relayTest + "TestRelay_backoff/is_repeatable"},
-		{"a commit cuts the wait for the broker short", "outbox/relay.go", "b, jitter := newBreaker(newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)", "b, jitter := newBreaker(newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)\n\tgo func() {\n\t\tfor ctx.Err() == nil && sleep(ctx, 10*time.Millisecond, nil) {\n\t\t\tb.mu.Lock()\n\t\t\tb.until = time.Time{}\n\t\t\tb.mu.Unlock()\n\t\t\tb.change.ring()\n\t\t}\n\t}()", relayTest + "TestRelay_backoff/of_an_outage"},
+		{"a commit cuts the wait for the broker short", "outbox/relay.go", "b, jitter := newBreaker(r.publisher, newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)", "b, jitter := newBreaker(r.publisher, newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)\n\tgo func() {\n\t\tfor ctx.Err() == nil && sleep(ctx, 10*time.Millisecond, nil) {\n\t\t\tb.mu.Lock()\n\t\t\tb.until = time.Time{}\n\t\t\tb.mu.Unlock()\n\t\t\tb.change.ring()\n\t\t}\n\t}()", relayTest + "TestRelay_backoff/of_an_outage"},
 		{"a failing store is asked at once", "outbox/tenure.go", "failed++", "_ = failed", relayTest + "TestRelay_backoff/of_a_failing_store"},
 		{"the log shows the key", "outbox/worker.go", "\"topic\", o.Topic", "\"topic\", o.Topic, \"key\", o.Key", relayTest + "TestRelay_logs/name_a_message"},
 		{"an idle relay asks for each worker", "outbox/dispatch.go", "n, err := d.workers[0].cycle(ctx, d.grip(0, 1))", "for _, w := range d.workers[1:] {\n\t\t\t_, _ = w.cycle(ctx, d.grip(0, 1))\n\t\t}\n\t\tn, err := d.workers[0].cycle(ctx, d.grip(0, 1))", relayTest + "TestRelay_idle/asks_once_a_poll"},
@@ -63,5 +70,5 @@ func Engine() []Mutant {
 		{"a settle that fails does not show", "outbox/worker.go", "s.StoreDown = true", "_ = s", relayTest + "TestRelay_uncertain/a_settle_that_a_stop"},
 		{"rounds that fail do not show", "outbox/tenure.go", "t.gauge.acquired(nil, err)", "", relayTest + "TestRelay_Snapshot/rounds_that_fail"},
 		{"exhaustion is ignored", "outbox/outcome.go", "if c.Failures+1 >= p.MaxAttempts {", "if false {", relayTest + "TestRelay/parks_a_message_for_good_after_its_last_attempt"},
-	}
+	}...)
 }
