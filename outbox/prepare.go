@@ -48,7 +48,11 @@ func prepare(ctx context.Context, config EnqueueConfig, m *Message) (*Message, e
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	own := len(c.Headers)
 	c.addHeaders(ctx, config.Headers)
+	if len(c.Headers) == own {
+		return c, nil
+	}
 	return c, c.checkHeaders()
 }
 
@@ -89,19 +93,32 @@ func (m *Message) addHeaders(ctx context.Context, more func(context.Context, *Me
 	}
 }
 
-// giveIDs sets missing ids on the caller's messages and on the copies, and refuses an id that is given twice.
+// giveIDs sets missing ids on the caller's messages and on the copies, or none if one is refused.
 func giveIDs(ctx context.Context, messages, copies []*Message) error {
-	seen := make(map[uuid.UUID]bool, len(messages))
+	err := fillIDs(ctx, messages)
 	for i, m := range messages {
-		if m.ID == uuid.Nil && copies[i].ID == uuid.Nil {
-			id, err := newID(ctx)
-			if err != nil {
+		switch {
+		case err == nil:
+			copies[i].ID = m.ID
+		case m.ID != copies[i].ID:
+			m.ID = copies[i].ID // as it was
+		}
+	}
+	return err
+}
+
+func fillIDs(ctx context.Context, messages []*Message) (err error) {
+	seen := make(map[uuid.UUID]bool, len(messages))
+	for _, m := range messages {
+		if m.ID == uuid.Nil {
+			if m.ID, err = newID(ctx); err != nil {
 				return fmt.Errorf("make a message id: %w", err)
 			}
-			m.ID = id
 		}
-		copies[i].ID = m.ID
-		if seen[m.ID] {
+		switch {
+		case m.ID == uuid.Nil:
+			return &FieldError{Field: "ID", Code: CodeMissing, Hint: "the function of WithIDs returned the zero UUID"}
+		case seen[m.ID]:
 			return &FieldError{Field: "ID", Code: CodeDuplicateID, Hint: "enqueue each message once"}
 		}
 		seen[m.ID] = true

@@ -64,9 +64,20 @@ func TestPrepare_refuses(t *testing.T) {
 	})
 	t.Run("the_same_message_twice", func(t *testing.T) {
 		t.Parallel()
-		m := message("k", "")
-		_, err := outbox.Prepare(t.Context(), outbox.EnqueueConfig{}, m, m)
+		first, twice := message("k", ""), message("k", "")
+		_, err := outbox.Prepare(t.Context(), outbox.EnqueueConfig{}, first, twice, twice)
 		if f, ok := errors.AsType[*outbox.FieldError](err); !ok || f.Code != outbox.CodeDuplicateID {
+			t.Errorf("got %v, want a *FieldError", err)
+		}
+		if first.ID != uuid.Nil || twice.ID != uuid.Nil {
+			t.Errorf("refused messages got the ids %v and %v", first.ID, twice.ID)
+		}
+	})
+	t.Run("a_zero_id_that_the_context_gives", func(t *testing.T) {
+		t.Parallel()
+		ctx := outbox.WithIDs(t.Context(), func() uuid.UUID { return uuid.Nil })
+		_, err := outbox.Prepare(ctx, outbox.EnqueueConfig{}, message("k", ""))
+		if f, ok := errors.AsType[*outbox.FieldError](err); !ok || f.Field != "ID" || f.Code != outbox.CodeMissing {
 			t.Errorf("got %v, want a *FieldError", err)
 		}
 	})

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -59,17 +60,7 @@ func (m *Message) checkPayload(limit int) error {
 func (m *Message) checkHeaders() error {
 	total := 0
 	for i, h := range m.Headers {
-		name, value := fmt.Sprintf("Headers[%d].Name", i), fmt.Sprintf("Headers[%d].Value", i)
-		if h.Name == "" {
-			return &FieldError{Field: name, Code: CodeMissing, Hint: "name the header"}
-		}
-		if err := checkText(name, h.Name, MaxName); err != nil {
-			return err
-		}
-		if isReserved(h.Name) {
-			return &FieldError{Field: name, Code: CodeReserved, Hint: h.Name + " is written from the message's own fields"}
-		}
-		if err := checkText(value, h.Value, valueLimit(h.Name)); err != nil {
+		if err := h.check(i); err != nil {
 			return err
 		}
 		total += len(h.Name) + len(h.Value)
@@ -78,6 +69,24 @@ func (m *Message) checkHeaders() error {
 		return &FieldError{Field: "Headers", Code: CodeTooLong, Limit: MaxHeaderBytes, Got: total}
 	}
 	return nil
+}
+
+// check holds the ith header of a message against its bounds.
+func (h Header) check(i int) error {
+	field, err := "Name", checkText("", h.Name, MaxName)
+	switch {
+	case h.Name == "":
+		err = &FieldError{Code: CodeMissing, Hint: "name the header"}
+	case err != nil:
+	case isReserved(h.Name):
+		err = &FieldError{Code: CodeReserved, Hint: h.Name + " is written from the message's own fields"}
+	default:
+		field, err = "Value", checkText("", h.Value, valueLimit(h.Name))
+	}
+	if e, ok := errors.AsType[*FieldError](err); ok {
+		e.Field = fmt.Sprintf("Headers[%d].%s", i, field)
+	}
+	return err
 }
 
 // valueLimit is the bound of a header's value; the correlation id is also an AMQP property.
