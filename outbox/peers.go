@@ -17,7 +17,7 @@ var peers = struct {
 // join refuses a relay whose policy differs from that of one that already runs on its store, and returns what takes
 // it off the list again.
 func (r *Relay) join() (leave func(), err error) {
-	if !reflect.TypeOf(r.store).Comparable() {
+	if !reflect.ValueOf(r.store).Comparable() {
 		return func() {}, nil // a store that is a value is nobody else's
 	}
 	peers.Lock()

@@ -200,6 +200,17 @@ func TestRelay_policies(t *testing.T) {
 			wantStopped(t, stop)
 		})
 	})
+	t.Run("a_store_that_cannot_be_compared_is_nobody_elses", func(t *testing.T) {
+		t.Parallel()
+		type uncomparable struct { // by what it holds, not by its type
+			outbox.Store
+			outbox.LaneRenewer
+			more any
+		}
+		s := memstore.New(memstore.Config{})
+		_, stop := run(t, uncomparable{s, s, []int{}}, new(broker), outbox.RelayConfig{})
+		wantStopped(t, stop)
+	})
 	t.Run("a_relay_runs_once", func(t *testing.T) {
 		t.Parallel()
 		r, stop := run(t, memstore.New(memstore.Config{}), new(broker), outbox.RelayConfig{})
