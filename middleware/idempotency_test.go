@@ -479,8 +479,8 @@ func TestIdempotencyRun(t *testing.T) {
 		s.config.Lease = time.Nanosecond
 		s.handle = func(w http.ResponseWriter, r *http.Request) {
 			s.handle = place
-			wantStatus(t, s.order(t), http.StatusCreated, false) // the other try, in the middle of this one
 			place(w, r)
+			wantStatus(t, s.order(t), http.StatusCreated, false) // the other try, before this one has ended
 		}
 		wantProblem(t, s.order(t), http.StatusConflict)
 		s.want(t, 2, 1)

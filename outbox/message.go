@@ -51,7 +51,8 @@ type Enqueuer interface {
 }
 
 // Transactor runs fn in a transaction that fn's context carries, and joins one that ctx already carries. An error or
-// a panic of fn rolls back; a nil return means that the commit succeeded.
+// a panic of fn rolls back, and where fn has joined, all of it. A nil return of the outer call means that the commit
+// succeeded.
 type Transactor interface {
 	InTransaction(ctx context.Context, fn func(ctx context.Context) error) error
 }

@@ -1,7 +1,10 @@
 package customstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -15,25 +18,41 @@ type transaction struct {
 	mu       sync.Mutex
 	messages []*outbox.Message
 	done     bool
+	broken   error // of a function that joined: the whole may only roll back
 }
 
 type transactionKey struct{ *Store }
 
 // InTransaction runs fn in a transaction that fn's context carries, and joins one that ctx already carries.
 func (s *Store) InTransaction(ctx context.Context, fn func(ctx context.Context) error) error {
-	if _, ok := ctx.Value(transactionKey{s}).(*transaction); ok {
-		return fn(ctx)
+	if tx, ok := ctx.Value(transactionKey{s}).(*transaction); ok {
+		return tx.join(ctx, fn)
 	}
 	tx := new(transaction)
-	defer tx.finish()
+	defer func() { _, _ = tx.finish() }()
 	if err := fn(context.WithValue(ctx, transactionKey{s}, tx)); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.commit(tx.finish())
+	messages, broken := tx.finish()
+	if broken != nil {
+		return fmt.Errorf("roll back what a joined function failed in: %w", broken)
+	}
+	s.commit(messages)
 	return nil
+}
+
+func (tx *transaction) join(ctx context.Context, fn func(ctx context.Context) error) (err error) {
+	err = errors.New("a joined function panicked")
+	defer func() {
+		tx.mu.Lock()
+		defer tx.mu.Unlock()
+		tx.broken = cmp.Or(tx.broken, err)
+	}()
+	err = fn(ctx)
+	return err
 }
 
 // Enqueue stores messages in the transaction that ctx carries.
@@ -59,11 +78,11 @@ func (tx *transaction) add(messages []*outbox.Message) error {
 	return nil
 }
 
-func (tx *transaction) finish() []*outbox.Message {
+func (tx *transaction) finish() (messages []*outbox.Message, broken error) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	tx.done = true
-	return tx.messages
+	return tx.messages, tx.broken
 }
 
 // commit writes the messages under a mark, and then, by one row, makes all of them count. Numbers are taken here and

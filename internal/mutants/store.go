@@ -23,13 +23,14 @@ func Store() []Mutant {
 }
 
 var storeEnqueue = []Mutant{
-	{"a rollback commits", memEnqueue, "tx)); err != nil {\n\t\treturn err", "tx)); err != nil {\n\t\ts.commit(tx.finish())\n\t\treturn err", storeTest + "enqueue/stores_what_commits_and_nothing_that_rolls_back"},
+	{"a rollback commits", memEnqueue, "tx)); err != nil {\n\t\treturn err", "tx)); err != nil {\n\t\trows, _ := tx.finish()\n\t\t_ = s.commit(rows)\n\t\treturn err", storeTest + "enqueue/stores_what_commits_and_nothing_that_rolls_back"},
 	{"no transaction is no error", memEnqueue, "return outbox.ErrNoTransaction", "return nil", storeTest + "enqueue/refuses_a_context_without_a_transaction"},
 	{"a finished transaction takes messages", memEnqueue, "return outbox.ErrTransactionDone", "return nil", storeTest + "enqueue/refuses_a_finished_transaction"},
-	{"a refused message takes its neighbours along", memEnqueue, "if err != nil {\n\t\treturn err\n\t}\n\treturn tx.add", "if err != nil {\n\t\t_ = tx.finish()\n\t\treturn err\n\t}\n\treturn tx.add", storeTest + "enqueue/leaves_the_transaction_usable_after_a_refusal"},
+	{"a refused message takes its neighbours along", memEnqueue, "if err != nil {\n\t\treturn err\n\t}\n\trows, err", "if err != nil {\n\t\t_, _ = tx.finish()\n\t\treturn err\n\t}\n\trows, err", storeTest + "enqueue/leaves_the_transaction_usable_after_a_refusal"},
 	{"headers are lost", memClaim, "m := *r.Message", "m := *r.Message; m.Headers = nil", storeTest + "enqueue/gives_back_every_field_as_it_was"},
 	{"a call is stored backwards", memEnqueue, "rows := make([]*row, len(messages))", "rows := make([]*row, len(messages)); slices.Reverse(messages)", storeTest + "enqueue/takes_any_number_of_messages_in_their_order"},
-	{"a nested transaction is its own", memEnqueue, "if _, ok := ctx.Value(txKey{s}).(*transaction); ok {", "if _, ok := ctx.Value(txKey{s}).(*transaction); ok && false {", storeTest + "enqueue/joins_the_transaction_of_its_context"},
+	{"an error of a joined function is forgotten", memEnqueue, "tx.broken = cmp.Or(tx.broken, err)", "", storeTest + "enqueue/rolls_back_as_a_whole_when_a_joined_function_fails"},
+	{"a nested transaction is its own", memEnqueue, "if tx, ok := ctx.Value(txKey{s}).(*transaction); ok {", "if tx, ok := ctx.Value(txKey{s}).(*transaction); ok && false {", storeTest + "enqueue/joins_the_transaction_of_its_context"},
 }
 
 var storeLanes = []Mutant{

@@ -52,7 +52,7 @@ type txKey struct{ *Memory }
 // InTransaction runs fn in a transaction of both stores, and joins one that ctx already carries.
 func (m *Memory) InTransaction(ctx context.Context, fn func(ctx context.Context) error) error {
 	if _, ok := ctx.Value(txKey{m}).(*transaction); ok {
-		return fn(ctx)
+		return m.Transactional.InTransaction(ctx, fn)
 	}
 	tx := &transaction{entries: make(map[*entry]idempotency.Completion)}
 	committed := false

@@ -110,6 +110,31 @@ var enqueueCases = []Case{
 			f.want("stored", f.join(long).drain(), []string(nil))
 		},
 	},
+	{
+		Name:     "enqueue/rolls_back_as_a_whole_when_a_joined_function_fails",
+		Contract: "An error or a panic of a function that joined rolls the transaction back, whatever the outer function returns.",
+		Check: func(f *Fixture) {
+			for what, fails := range map[string]func(context.Context) error{
+				"error": func(context.Context) error { return errRollback },
+				"panic": func(context.Context) error { panic("in a joined function") },
+			} {
+				err := f.Store.InTransaction(f.Context(), func(ctx context.Context) error {
+					if err := f.Store.Enqueue(ctx, message("a", what)); err != nil {
+						return err
+					}
+					func() {
+						defer func() { _ = recover() }()
+						_ = f.Store.InTransaction(ctx, fails)
+					}()
+					return nil
+				})
+				if err == nil {
+					f.Errorf("%s: got nil from the outer call, want an error", what)
+				}
+			}
+			f.want("stored", f.join(long).drain(), []string(nil))
+		},
+	},
 }
 
 func checkRoundTrip(f *Fixture) {
