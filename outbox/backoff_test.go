@@ -115,29 +115,77 @@ func TestRelay_logs(t *testing.T) {
 			m := message("secret key", "secret body")
 			m.Headers = []outbox.Header{{Name: "token", Value: "secret header"}}
 			enqueue(t, s.Store, m)
-			var text bytes.Buffer
-			r, err := outbox.NewRelay(s, b, outbox.RelayConfig{
-				Policy: outbox.Policy{MaxAttempts: 2}, Logger: slog.New(slog.NewTextHandler(&text, nil)),
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan error, 1)
-			ctx, cancel := contextOf(t)
-			go func() { ended <- r.Run(ctx) }()
-			time.Sleep(time.Minute)
-			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			config := outbox.RelayConfig{Policy: outbox.Policy{MaxAttempts: 2}}
+			text := logged(t, s, b, config, func() { time.Sleep(time.Minute) })
 			for _, want := range []string{"message was refused", "message was parked", m.ID.String(), "failures=2"} {
-				if !strings.Contains(text.String(), want) {
-					t.Errorf("the log lacks %q:\n%s", want, text.String())
+				if !strings.Contains(text, want) {
+					t.Errorf("the log lacks %q:\n%s", want, text)
 				}
 			}
-			if strings.Contains(text.String(), "secret") {
-				t.Errorf("the log shows content:\n%s", text.String())
+			if strings.Contains(text, "secret") {
+				t.Errorf("the log shows content:\n%s", text)
 			}
 		})
 	})
+	t.Run("say_once_that_messages_of_a_topic_wait_until_one_of_them_arrives", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, b := newSpy(), new(broker)
+			missing := true
+			b.answer = func(*outbox.Message) outbox.Result { // under b.mu
+				if missing {
+					return outbox.Failed(outbox.RetryAfter(time.Second, errFault))
+				}
+				return outbox.Accepted
+			}
+			turn := func(to bool) {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				missing = to
+			}
+			text := logged(t, s, b, outbox.RelayConfig{Workers: 1}, func() {
+				for range 2 {
+					turn(true)
+					enqueue(t, s.Store, message("a", "1"), message("b", "2"))
+					time.Sleep(time.Minute)
+					turn(false)
+					time.Sleep(time.Minute)
+				}
+			})
+			const want = `level=WARN msg="outbox: messages of a topic wait and are tried again"`
+			if n := strings.Count(text, want); n != 2 || !strings.Contains(text, "class=retry_after") {
+				t.Errorf("said it %d times, want once and again after a delivery:\n%s", n, text)
+			}
+		})
+	})
+	t.Run("leave_an_outage_to_the_breaker", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, b := newSpy(), new(broker)
+			b.answer = func(*outbox.Message) outbox.Result { return outbox.Failed(outbox.Unavailable(errFault)) }
+			enqueue(t, s.Store, message("a", "1"))
+			text := logged(t, s, b, outbox.RelayConfig{}, func() { time.Sleep(time.Minute) })
+			if strings.Count(text, "publisher is unavailable") != 1 || strings.Contains(text, "of a topic wait") {
+				t.Errorf("want one line about the outage:\n%s", text)
+			}
+		})
+	})
+}
+
+// logged is what a relay logs while during runs.
+func logged(t *testing.T, s outbox.Store, b *broker, config outbox.RelayConfig, during func()) string {
+	t.Helper()
+	var text bytes.Buffer
+	config.Logger = slog.New(slog.NewTextHandler(&text, nil))
+	r, err := outbox.NewRelay(s, b, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	ctx, cancel := contextOf(t)
+	go func() { ended <- r.Run(ctx) }()
+	during()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	return text.String()
 }

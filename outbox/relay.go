@@ -139,7 +139,7 @@ func (r *Relay) newDispatcher(hard context.Context, t *tenure, b *breaker) *disp
 	for n := range r.config.Workers {
 		d.workers = append(d.workers, &worker{
 			tenure: t, publisher: r.publisher, keyOrdered: KeyOrdered(r.publisher), breaker: b,
-			jitter: t.jitterOf(n), number: n, hard: hard,
+			jitter: t.jitterOf(n), number: n, hard: hard, waiting: waiting{},
 		})
 	}
 	return d

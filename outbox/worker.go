@@ -22,7 +22,8 @@ type worker struct {
 	hard       context.Context // ends when a stopping relay has to give up
 	turn       time.Duration   // for how long suspects have the worker, before the next batch
 	failed     int             // claims in a row that had no answer
-	now        CycleEvent      // the cycle that runs
+	waiting    waiting
+	now        CycleEvent // the cycle that runs
 }
 
 // cycle makes one claim over the lanes of g and sees it through; it returns how many messages that were. Once ctx has
@@ -233,6 +234,7 @@ func (w *worker) observe(ctx context.Context, outcomes []Outcome) {
 	case closed:
 		tell(w.observer, w.observer.Breaker, BreakerEvent{})
 	}
+	w.waiting.note(w.log, outcomes)
 	for _, o := range outcomes {
 		switch o.Verdict {
 		case ParkKey, ParkOne:

@@ -92,6 +92,22 @@ func wantAccepted(t *testing.T, results []outbox.Result, n int) {
 	}
 }
 
+// read is what the subject returns, held to what a Subject has to.
+func (s Subject) read(t *testing.T, topic string, n int) []Received {
+	t.Helper()
+	received := s.Read(t, topic, n)
+	if len(received) < n {
+		t.Fatalf("Subject.Read returned %d messages, want at least %d: it has to wait until they are there", len(received), n)
+	}
+	for _, r := range received {
+		if r.ID == uuid.Nil {
+			t.Fatalf("Subject.Read returned a message without ID: take it from the header %s (outbox.HeaderID), "+
+				"which Publish has to send; its headers are %q", outbox.HeaderID, r.Headers)
+		}
+	}
+	return received
+}
+
 func ids(received []Received) map[uuid.UUID]int {
 	count := make(map[uuid.UUID]int)
 	for _, r := range received {
@@ -107,11 +123,16 @@ func checkAnswers(t *testing.T, s Subject) {
 		ms = append(ms, message(topic, fmt.Sprint("key", i%50), fmt.Sprint(i)))
 	}
 	wantAccepted(t, s.Publisher.Publish(t.Context(), ms), len(ms))
-	got := ids(s.Read(t, topic, len(ms)))
+	got := ids(s.read(t, topic, len(ms)))
+	var wrong []uuid.UUID
 	for _, m := range ms {
 		if got[m.ID] != 1 {
-			t.Errorf("%s is %d times in the broker, want once", m.ID, got[m.ID])
+			wrong = append(wrong, m.ID)
 		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%d of %d accepted messages are not once in the broker: %s is there %d times",
+			len(wrong), len(ms), wrong[0], got[wrong[0]])
 	}
 }
 
@@ -125,7 +146,7 @@ func checkWire(t *testing.T, s Subject) {
 	tombstone := message(topic, "k", "")
 	tombstone.Payload = nil
 	wantAccepted(t, s.Publisher.Publish(t.Context(), []*outbox.Message{binary, tombstone}), 2)
-	for _, r := range s.Read(t, topic, 2) {
+	for _, r := range s.read(t, topic, 2) {
 		want := binary
 		if r.ID == tombstone.ID {
 			want = tombstone
@@ -167,7 +188,7 @@ func checkOrder(t *testing.T, s Subject) {
 			wantAccepted(t, s.Publisher.Publish(t.Context(), []*outbox.Message{m}), 1)
 		}
 	}
-	for i, r := range s.Read(t, topic, 100) {
+	for i, r := range s.read(t, topic, 100) {
 		if string(r.Payload) != fmt.Sprint(i) {
 			t.Fatalf("at place %d: got %s", i, r.Payload)
 		}
@@ -198,7 +219,7 @@ func checkPoison(t *testing.T, s Subject) {
 			t.Errorf("neighbour %d: got %v, want accepted", i, results[i].Err())
 		}
 	}
-	if got := ids(s.Read(t, topic, 40)); got[poison.ID] != 0 {
+	if got := ids(s.read(t, topic, 40)); got[poison.ID] != 0 {
 		t.Error("the poison message is in the broker")
 	}
 }
@@ -239,7 +260,7 @@ func checkPrefix(t *testing.T, s Subject) {
 		accepted[m.ID] = results[i].Accepted()
 	}
 	for _, topic := range topics {
-		for id := range ids(s.Read(t, topic, 1)) {
+		for id := range ids(s.read(t, topic, 1)) {
 			if !accepted[id] {
 				t.Errorf("%s is in the broker and was not reported as accepted, with no fault but the poison", id)
 			}
@@ -280,7 +301,7 @@ func checkSideBySide(t *testing.T, s Subject) {
 		})
 	}
 	wg.Wait()
-	got := ids(s.Read(t, topic, calls*each))
+	got := ids(s.read(t, topic, calls*each))
 	if len(got) != calls*each {
 		t.Errorf("got %d different messages, want %d", len(got), calls*each)
 	}
@@ -302,7 +323,7 @@ func checkEnded(t *testing.T, s Subject) {
 	}
 	marker := message(topic, "", "marker")
 	wantAccepted(t, s.Publisher.Publish(t.Context(), []*outbox.Message{marker}), 1)
-	for _, r := range s.Read(t, topic, 1) {
+	for _, r := range s.read(t, topic, 1) {
 		if r.ID != marker.ID {
 			t.Errorf("%s was handed over", r.ID)
 		}
