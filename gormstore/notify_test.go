@@ -20,6 +20,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/internal/testoutput"
 	"github.com/postroom/postroom/internal/testservices"
 	"github.com/postroom/postroom/outbox"
 )
@@ -242,7 +243,7 @@ func TestListen(t *testing.T) {
 			t.Parallel()
 			address := postgresAddress(t)
 			a := newFixture(t, open(t, postgres.Open(address), gorm.Config{}), 8, gormstore.Config{})
-			log := new(lines)
+			log := new(testoutput.Buffer)
 			control := c.control(t, address)
 			b := a.process(address, gormstore.Config{Logger: slog.New(slog.NewTextHandler(log, nil)), Control: control})
 			pool, err := b.db.DB()
@@ -387,24 +388,6 @@ func (f *fixture) ear() (heard func() []string) {
 		defer mu.Unlock()
 		return slices.Clone(words)
 	}
-}
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // keysOfLanes returns a key for each of n lanes.

@@ -3,7 +3,6 @@ package telemetry_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,33 +10,27 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/outbox/memstore"
 	"github.com/postroom/postroom/telemetry"
 )
 
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	for name, check := range map[string]func(t *testing.T, m *meter, b *backend){
-		"tells_0_of_a_backlog_that_is_known_to_be_empty":                watchEmpty,
-		"tells_nothing_of_a_backlog_that_is_not_known":                  watchUnknown,
-		"tells_nothing_of_a_store_that_cannot_tell":                     watchUnsupported,
-		"counts_messages_by_topic_and_status":                           watchCounts,
-		"lets_the_age_grow_between_two_looks":                           watchAge,
-		"gives_no_age_to_what_is_not_due":                               watchFuture,
-		"looks_only_when_somebody_collects_and_then_seldom":             watchSeldom,
-		"holds_no_collection_up_for_a_store_that_hangs":                 watchHang,
-		"looks_once_at_a_time":                                          watchOnce,
-		"leaves_the_store_to_the_process_whose_relay_leads":             watchLeader,
-		"forgets_what_it_saw_when_its_relay_leads_no_more":              watchDeposed,
-		"looks_when_its_relays_have_ended_or_have_lost_their_store":     watchEnded,
-		"tells_the_age_although_nobody_relays":                          watchNobody,
-		"tells_how_relays_stand_and_adds_them_up":                       watchRelays,
-		"takes_the_largest_of_several_looks_at_one_outbox":              watchLargest,
-		"tells_relays_that_decide_otherwise_apart":                      watchPolicies,
-		"tells_sessions_and_waste_where_the_store_can":                  watchAside,
-		"tells_nothing_any_more_once_it_was_stopped":                    watchStopped,
-		"tells_a_publisher_that_is_down":                                watchDown,
-		"follows_a_message_that_fails_is_parked_requeued_and_delivered": watchParked,
+		"tells_0_of_a_backlog_that_is_known_to_be_empty":            watchEmpty,
+		"tells_nothing_of_a_backlog_that_is_not_known":              watchUnknown,
+		"tells_nothing_of_a_store_that_cannot_tell":                 watchUnsupported,
+		"counts_messages_by_topic_and_status":                       watchCounts,
+		"lets_the_age_grow_between_two_looks":                       watchAge,
+		"gives_no_age_to_what_is_not_due":                           watchFuture,
+		"looks_only_when_somebody_collects_and_then_seldom":         watchSeldom,
+		"holds_no_collection_up_for_a_store_that_hangs":             watchHang,
+		"looks_once_at_a_time":                                      watchOnce,
+		"leaves_the_store_to_the_process_whose_relay_leads":         watchLeader,
+		"forgets_what_it_saw_when_its_relay_leads_no_more":          watchDeposed,
+		"looks_when_its_relays_have_ended_or_have_lost_their_store": watchEnded,
+		"tells_the_age_although_nobody_relays":                      watchNobody,
+		"takes_the_largest_of_several_looks_at_one_outbox":          watchLargest,
+		"tells_sessions_and_waste_where_the_store_can":              watchAside,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,115 +176,6 @@ func watchOnce(t *testing.T, m *meter, b *backend) {
 	}
 }
 
-func watchLeader(t *testing.T, m *meter, b *backend) {
-	first, stop := run(t, b, outbox.RelayConfig{})
-	defer stop()
-	time.Sleep(time.Minute)
-	second, stopSecond := run(t, b, outbox.RelayConfig{})
-	defer stopSecond()
-	time.Sleep(time.Minute)
-	if second.Snapshot().Leads {
-		first, second = second, first
-	}
-	peer := newMeter(t, telemetry.Config{}) // another process
-	defer m.Watch(b, first)()
-	defer peer.Watch(b, second)()
-	b.enqueue(t, message("orders", "1"))
-	m.collect(t).want(t, values{"outbox.backlog.available": 1, "outbox.lanes": 32})
-	peer.collect(t).want(t, values{
-		"outbox.backlog.available": -1, "outbox.oldest.age": -1, "outbox.lanes": 32,
-		"outbox.backlog.messages{outbox.status=pending}": -1,
-	})
-}
-
-func watchDeposed(t *testing.T, m *meter, b *backend) {
-	b.Store = memstore.New(memstore.Config{Lanes: 1})
-	other := newBackend() // the same store, by another way
-	other.Store = b.Store
-	first, stop := run(t, b, outbox.RelayConfig{Lease: time.Second})
-	defer stop()
-	time.Sleep(time.Minute)
-	second, stopSecond := run(t, other, outbox.RelayConfig{Lease: time.Second})
-	defer stopSecond()
-	peer := newMeter(t, telemetry.Config{}) // another process
-	defer m.Watch(b, first)()
-	defer peer.Watch(other, second)()
-	time.Sleep(time.Minute)
-	m.collect(t).want(t, values{"outbox.backlog.available": 1})
-	peer.collect(t).want(t, values{"outbox.backlog.available": -1})
-
-	b.set(func(b *backend) { b.pause = 4 * time.Second })
-	time.Sleep(time.Minute)
-	m.collect(t) // for a second, and the look goes on
-	b.set(func(b *backend) { b.down = true })
-	time.Sleep(1500 * time.Millisecond)
-	b.set(func(b *backend) { b.down = false })
-	time.Sleep(time.Second)
-	if b.running != 1 {
-		t.Fatalf("got %d looks that run, want 1", b.running)
-	}
-	m.collect(t).want(t, values{"outbox.backlog.available": -1, "outbox.lanes": 0})
-	peer.collect(t).want(t, values{"outbox.backlog.available": 1, "outbox.lanes": 1}) // at once
-	synctest.Wait()
-	if b.running != 0 {
-		t.Error("the look of who leads no more goes on")
-	}
-}
-
-func idle(t *testing.T, b *backend) *outbox.Relay {
-	t.Helper()
-	r, err := outbox.NewRelay(b, b, outbox.RelayConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func watchEnded(t *testing.T, m *meter, b *backend) {
-	r, stop := run(t, b, outbox.RelayConfig{})
-	defer m.Watch(b, r)()
-	time.Sleep(time.Minute)
-	b.set(func(b *backend) { b.down = true })
-	time.Sleep(time.Minute)
-	m.collect(t).want(t, values{"outbox.backlog.available": 0, "outbox.relays{outbox.relay.state=degraded}": 1})
-	b.set(func(b *backend) { b.down = false })
-	time.Sleep(time.Minute)
-	stop()
-	b.enqueue(t, message("orders", "1"))
-	time.Sleep(time.Minute)
-	m.collect(t).want(t, values{
-		"outbox.backlog.available": 1, "outbox.oldest.age": 60,
-		"outbox.relays{outbox.relay.state=stopped}": 1, "outbox.relays{outbox.relay.state=ready}": 0,
-	})
-}
-
-func watchNobody(t *testing.T, m *meter, b *backend) {
-	defer m.Watch(b)()
-	b.enqueue(t, message("orders", "1"))
-	time.Sleep(time.Hour)
-	m.collect(t).want(t, values{"outbox.oldest.age": 3600, "outbox.lanes": 0})
-}
-
-func watchRelays(t *testing.T, m *meter, b *backend) {
-	one, stop := run(t, b, outbox.RelayConfig{})
-	two, stopTwo := run(t, b, outbox.RelayConfig{})
-	defer m.Watch(b, one, two)()
-	defer m.Watch(newBackend(), idle(t, b))() // another store, under the same name
-	time.Sleep(time.Minute)
-	m.collect(t).want(t, values{
-		"outbox.lanes":     64,
-		"outbox.in_flight": 0,
-		"outbox.relays{outbox.relay.state=ready}":       2,
-		"outbox.relays{outbox.relay.state=idle}":        1,
-		"outbox.relays{outbox.relay.state=failed}":      0,
-		"outbox.relays.waiting{outbox.cause=store}":     0,
-		"outbox.relays.waiting{outbox.cause=publisher}": 0,
-	})
-	stop()
-	stopTwo()
-	m.collect(t).want(t, values{"outbox.lanes": 0, "outbox.relays{outbox.relay.state=stopped}": 2, "outbox.claim.age": -1})
-}
-
 func watchLargest(t *testing.T, m *meter, b *backend) {
 	other := newBackend()
 	defer m.Watch(b)()
@@ -304,35 +188,6 @@ func watchLargest(t *testing.T, m *meter, b *backend) {
 		"outbox.backlog.topic.messages{messaging.destination.name=orders,outbox.status=pending}": 2,
 		"outbox.oldest.age": 1,
 	})
-}
-
-func watchPolicies(t *testing.T, m *meter, b *backend) {
-	relay := func(config outbox.RelayConfig) *outbox.Relay {
-		r, err := outbox.NewRelay(b, b, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	policies := func(relays ...*outbox.Relay) int {
-		m := newMeter(t, telemetry.Config{})
-		defer m.Watch(b, relays...)()
-		n := 0
-		for _, k := range keys(m.collect(t)) {
-			if strings.HasPrefix(k, "outbox.relay.policy{") {
-				n++
-			}
-		}
-		return n
-	}
-	topics := map[string]outbox.Policy{"a": {MaxAttempts: 2}, "b": {MaxAttempts: 3}, "c": {OnExhausted: outbox.Skip}}
-	same := outbox.RelayConfig{Topics: topics, Batch: 7, ID: "another"}
-	if n := policies(relay(outbox.RelayConfig{Topics: topics}), relay(same)); n != 1 {
-		t.Errorf("got %d policies of relays that decide alike, want 1", n)
-	}
-	if n := policies(relay(outbox.RelayConfig{}), relay(outbox.RelayConfig{MaxCrashes: 2})); n != 2 {
-		t.Errorf("got %d policies of relays that decide otherwise, want 2", n)
-	}
 }
 
 // overseen is a store that tells of sessions and waste.
@@ -365,58 +220,5 @@ func watchAside(t *testing.T, m *meter, b *backend) {
 	m.collect(t).want(t, values{
 		"outbox.backlog.available": 1,
 		"outbox.sessions":          -1, "outbox.dead.rows": -1, "outbox.oldest.snapshot.age": -1,
-	})
-}
-
-func watchStopped(t *testing.T, m *meter, b *backend) {
-	stop := m.Watch(b)
-	b.pause = time.Hour
-	m.collect(t)
-	began := time.Now()
-	stop() // and waits for the look that runs
-	if took := time.Since(began); took != 0 || b.running != 0 {
-		t.Errorf("stop took %v and left %d queries, want none", took, b.running)
-	}
-	for _, k := range keys(m.collect(t)) {
-		if strings.HasPrefix(k, "outbox.backlog") || strings.HasPrefix(k, "outbox.relays") {
-			t.Errorf("it still tells of %s", k)
-		}
-	}
-}
-
-func watchDown(t *testing.T, m *meter, b *backend) {
-	b.answer = refuse(outbox.Unavailable(errFault))
-	r, stop := run(t, b, outbox.RelayConfig{Observer: m.Observer()})
-	defer stop()
-	defer m.Watch(b, r)()
-	b.enqueue(t, message("orders", "1"))
-	time.Sleep(time.Minute)
-	m.collect(t).want(t, values{
-		"outbox.relays.waiting{outbox.cause=publisher}": 1, "outbox.relays{outbox.relay.state=degraded}": 1,
-	})
-}
-
-func watchParked(t *testing.T, m *meter, b *backend) {
-	b.answer = refuse(outbox.Permanent(errFault))
-	r, stop := run(t, b, outbox.RelayConfig{Observer: m.Observer()})
-	defer stop()
-	defer m.Watch(b, r)()
-	first := message("orders", "k")
-	b.enqueue(t, first)
-	b.enqueue(t, message("orders", "k"))
-	time.Sleep(time.Minute)
-	m.collect(t).want(t, values{
-		"outbox.backlog.messages{outbox.status=parked}": 1, "outbox.backlog.messages{outbox.status=held}": 1,
-		"outbox.backlog.age{outbox.status=parked}": 60, "outbox.oldest.age": 0,
-	})
-	b.set(func(b *backend) { b.answer = func(*outbox.Message) outbox.Result { return outbox.Accepted } })
-	if _, err := b.Requeue(t.Context(), outbox.Act{By: "t", Reason: "r"}, first.ID); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(time.Minute)
-	m.collect(t).want(t, values{
-		"outbox.backlog.messages{outbox.status=parked}": 0, "outbox.backlog.messages{outbox.status=held}": 0,
-		"outbox.settled{messaging.destination.name=orders,outbox.verdict=parked}":    1,
-		"outbox.settled{messaging.destination.name=orders,outbox.verdict=delivered}": 2,
 	})
 }

@@ -6,10 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/postroom/postroom/internal/testoutput"
 )
 
 // asProgram makes the test's binary the program, so that tests can run it as a process.
@@ -29,7 +30,7 @@ const patience = 2 * time.Minute
 type process struct {
 	testing.TB
 	cmd       *exec.Cmd
-	out, errs output
+	out, errs testoutput.Buffer
 	ended     chan struct{}
 }
 
@@ -106,22 +107,4 @@ func eventually(tb testing.TB, what string, done func() bool) {
 			tb.Fatalf("after %v: still waiting for %s", patience, what)
 		}
 	}
-}
-
-// output collects what a process writes.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/postroom/postroom/internal/testoutput"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -39,7 +40,7 @@ func runWith(tb testing.TB, url string, args ...string) *result {
 
 // inBackground is a run of the program that goes on.
 type inBackground struct {
-	out, errs output
+	out, errs testoutput.Buffer
 	interrupt func()
 	ended     chan int
 }

@@ -17,6 +17,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/internal/testoutput"
 	"github.com/postroom/postroom/internal/testservices"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/verify"
@@ -200,7 +201,7 @@ func (s *shop) watching(during func(), args ...string) (code int, r judged) {
 	ctx, interrupt := context.WithCancel(s.Context())
 	defer interrupt()
 	var out bytes.Buffer
-	errs := &output{}
+	errs := &testoutput.Buffer{}
 	args = append([]string{
 		"verify", "--json", "--database", testservices.Postgres(s), "--schema", s.schema, "--topic", s.topic, "--for", "10m",
 	}, args...)

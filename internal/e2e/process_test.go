@@ -8,17 +8,17 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/postroom/postroom/internal/testoutput"
 )
 
 // process is one run of the example shop.
 type process struct {
 	cmd    *exec.Cmd
-	output *output
+	output *testoutput.Buffer
 	ended  chan struct{} // closed once err is set
 	err    error
 }
@@ -29,7 +29,7 @@ func startShop(t *testing.T, c combination, settings map[string]string) *process
 	file, err := c.shop()
 	must(t, err)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), file) // cleanUp ends it
-	p := &process{cmd: cmd, output: &output{}, ended: make(chan struct{})}
+	p := &process{cmd: cmd, output: &testoutput.Buffer{}, ended: make(chan struct{})}
 	p.cmd.Env = environmentWithout("GORACE", "ADDR", "DATABASE_URL", "BROKER_URL", "TOPIC", "ROLE", "OUTBOX_LEASE")
 	p.cmd.Env = append(p.cmd.Env, "GORACE=exitcode=0") // cleanUp looks at the reports
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -135,22 +135,4 @@ func (p *process) killAfter(t *testing.T, d time.Duration) {
 		drop(t, "the shop's process", p.cmd.Process.Kill())
 		<-p.ended
 	}
-}
-
-// output collects what a process writes.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }

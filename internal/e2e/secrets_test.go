@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/postroom/postroom/amqp"
 	"github.com/postroom/postroom/gormstore"
+	"github.com/postroom/postroom/internal/testoutput"
 	"github.com/postroom/postroom/internal/testservices"
 	"github.com/postroom/postroom/kafka"
 	"github.com/postroom/postroom/outbox"
@@ -130,22 +129,7 @@ func memory(t *testing.T) outbox.Store {
 }
 
 // journal is all that was logged.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+type journal struct{ testoutput.Buffer }
 
 func (j *journal) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
