@@ -69,6 +69,9 @@ func (e *exchanges) find(ctx context.Context, name string) error {
 
 // look asks the broker. The caller has the turn.
 func (e *exchanges) look(ctx context.Context, name string) error {
+	if err := e.connect(ctx); err != nil {
+		return e.unanswered(name, err) // whatever its code, it is about no exchange
+	}
 	err := e.ask(ctx, name)
 	refusal, refused := errors.AsType[*amqp091.Error](err)
 	switch {
@@ -81,14 +84,19 @@ func (e *exchanges) look(ctx context.Context, name string) error {
 		e.remember(name, sighting{until: time.Now().Add(missingFor), missing: missing})
 		return missing
 	}
+	return e.unanswered(name, err)
+}
+
+// unanswered gives the link up.
+func (e *exchanges) unanswered(name string, err error) error {
 	if e.link != nil {
 		e.link.retire()
 	}
 	return outbox.Unavailable(fmt.Errorf("look up exchange %q: %w", name, err))
 }
 
-// ask declares the exchange passively: the broker only answers whether it exists.
-func (e *exchanges) ask(ctx context.Context, name string) error {
+// connect makes sure that there is a link with an open channel.
+func (e *exchanges) connect(ctx context.Context) error {
 	if e.link == nil || !e.link.alive() {
 		l, err := e.dialer.dial(ctx, 0)
 		if err != nil {
@@ -96,12 +104,16 @@ func (e *exchanges) ask(ctx context.Context, name string) error {
 		}
 		e.link = l
 	}
+	if !e.link.ch.IsClosed() {
+		return nil
+	}
+	// The answer about the last missing exchange has closed it.
+	return e.link.within(ctx, e.limit, func() error { return e.link.openChannel(0) })
+}
+
+// ask declares the exchange passively: the broker only answers whether it exists.
+func (e *exchanges) ask(ctx context.Context, name string) error {
 	return e.link.within(ctx, e.limit, func() error {
-		if e.link.ch.IsClosed() { // by the answer about the last missing one
-			if err := e.link.openChannel(0); err != nil {
-				return err
-			}
-		}
 		return e.link.ch.ExchangeDeclarePassive(name, amqp091.ExchangeTopic, true, false, false, false, nil)
 	})
 }
