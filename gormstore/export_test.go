@@ -62,3 +62,13 @@ func (s *Store) Remembered() int {
 	defer s.mu.Unlock()
 	return len(s.sessions)
 }
+
+// Transact runs statements in a transaction of the store's own.
+func (s *Store) Transact(ctx context.Context, fn func(exec func(text string) error) error) error {
+	return s.dialect.transact(ctx, s.pool, func(q querier) error {
+		return fn(func(text string) error {
+			_, err := q.ExecContext(ctx, text)
+			return err
+		})
+	})
+}

@@ -108,13 +108,13 @@ func (s *Store) Complete(ctx context.Context, c idempotency.Completion) error {
 		}
 	}
 	sum := c.Key.Sum()
-	result, err := tx.Statement.ConnPool.ExecContext(ctx, s.dialect.keySQL().complete,
+	n, err := execIn(ctx, tx.Statement.ConnPool, s.dialect.keySQL().complete,
 		answer, c.Keep.Microseconds(), sum[:], c.Owner.String())
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("complete an idempotency key: %w", transactionError(ctx, err))
-	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(idempotency.ErrLost, err)
+	case n == 0:
+		return idempotency.ErrLost
 	}
 	return nil
 }

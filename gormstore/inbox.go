@@ -49,12 +49,11 @@ func (s *Store) claimHandling(ctx context.Context, tx *Tx, handler, id string) (
 	if _, err := s.schema.lanes(ctx, s.dialect, pool, s.log); err != nil {
 		return false, err
 	}
-	result, err := pool.ExecContext(ctx, s.dialect.inboxSQL().claim, handler, id)
+	n, err := execIn(ctx, pool, s.dialect.inboxSQL().claim, handler, id)
 	if err != nil {
 		return false, fmt.Errorf("claim message %s for handler %s: %w", id, handler, transactionError(ctx, err))
 	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+	return n > 0, nil
 }
 
 // checkInbox refuses to forget messages that may still come again.

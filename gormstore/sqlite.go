@@ -1,12 +1,14 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -103,7 +105,8 @@ func (l *sqlite) meta(ctx context.Context, q querier) (meta, error) {
 	return m, nil
 }
 
-// transact holds the write lock from the start: a transaction that reads first could not get it later.
+// transact holds the write lock from the start: a transaction that reads first could not get it later. Whether ctx has
+// ended is asked here, because drivers may leave out a statement whose ctx ends as it begins, and call that a success.
 func (l *sqlite) transact(ctx context.Context, pool *sql.DB, fn func(q querier) error) error {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
@@ -113,9 +116,11 @@ func (l *sqlite) transact(ctx context.Context, pool *sql.DB, fn func(q querier) 
 	if err := beginImmediate(ctx, conn); err != nil {
 		return err
 	}
-	err = fn(conn)
-	if err == nil {
-		_, err = conn.ExecContext(ctx, "COMMIT")
+	if err = ctx.Err(); err == nil {
+		err = fn(conn)
+	}
+	if err = cmp.Or(err, ctx.Err()); err == nil {
+		_, err = conn.ExecContext(context.WithoutCancel(ctx), "COMMIT")
 	}
 	if err != nil {
 		rollback(ctx, conn)
@@ -123,9 +128,11 @@ func (l *sqlite) transact(ctx context.Context, pool *sql.DB, fn func(q querier) 
 	return err
 }
 
-// rollback ends the transaction even when ctx has ended, or else the connection.
+// rollback ends the transaction even when ctx has ended, or else the connection. SQLite may have rolled back already,
+// and a database in memory lives in its connection.
 func rollback(ctx context.Context, conn *sql.Conn) {
-	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err != nil {
+	_, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // the pool throws it away
 	}
 }

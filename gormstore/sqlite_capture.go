@@ -70,11 +70,7 @@ func (l *sqlite) insertSome(ctx context.Context, q querier, rows []newRow) (int6
 		args = append(args, r.ID.String(), r.lane, r.due(), r.due(), r.Topic, r.Key, r.Type, r.Version, r.ContentType,
 			r.Transport, r.Tenant, blob(r.headers), blob(r.Payload))
 	}
-	result, err := q.ExecContext(ctx, text, args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	return execIn(ctx, q, text, args...)
 }
 
 // blob keeps nil apart from empty.

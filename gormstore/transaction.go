@@ -1,6 +1,7 @@
 package gormstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -68,4 +69,14 @@ func causeOf(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return err
+}
+
+// execIn runs a statement in the application's transaction, and returns how many rows it changed. SQLite's driver may
+// leave out one whose ctx ends as it begins, and call that a success.
+func execIn(ctx context.Context, q querier, text string, args ...any) (int64, error) {
+	result, err := q.ExecContext(ctx, text, args...)
+	if err := cmp.Or(err, ctx.Err()); err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
