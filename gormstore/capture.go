@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 	gormschema "gorm.io/gorm/schema"
@@ -54,7 +55,9 @@ func Capture[T any](s *Store, config CaptureConfig[T]) error {
 	if err := statement.Parse(new(T)); err != nil {
 		return fmt.Errorf("capture %v: %w", reflect.TypeFor[T](), err)
 	}
-	c := &capture{store: s, schema: statement.Schema, messages: map[rowChange]mapper{}}
+	c := &capture{
+		store: s, schema: statement.Schema, table: tableOf(statement), name: statement.Table, messages: map[rowChange]mapper{},
+	}
 	for kind, fn := range map[rowChange]func(context.Context, *T) (*outbox.Message, error){
 		created: config.Created, updated: config.Updated, deleted: config.Deleted, upserted: config.Upserted,
 	} {
@@ -68,8 +71,8 @@ func Capture[T any](s *Store, config CaptureConfig[T]) error {
 	if !ok {
 		return ErrNoHook
 	}
-	if _, twice := h.captures.LoadOrStore(statement.Schema.Table, c); twice {
-		return &CaptureError{statement.Schema.Table, "it is captured already: capture each table once"}
+	if _, twice := h.captures.LoadOrStore(c.table, c); twice {
+		return c.refuse("it is captured already: capture each table once")
 	}
 	return nil
 }
@@ -88,9 +91,10 @@ type mapper func(ctx context.Context, row any) (*outbox.Message, error)
 
 // capture is what [Capture] was told about a table.
 type capture struct {
-	store    *Store
-	schema   *gormschema.Schema
-	messages map[rowChange]mapper
+	store       *Store
+	schema      *gormschema.Schema
+	table, name string // quoted, with its schema if the model names one; and without all that
+	messages    map[rowChange]mapper
 }
 
 func (c *capture) refuse(format string, args ...any) error {
@@ -99,25 +103,50 @@ func (c *capture) refuse(format string, args ...any) error {
 
 // captureOf returns what captures a change of the statement's table, or nil.
 func (h *hook) captureOf(db *gorm.DB, kinds ...rowChange) (*capture, error) {
-	known, ok := h.captures.Load(db.Statement.Table)
-	if !ok {
+	c, refusal := h.captured(db.Statement)
+	if c == nil || !c.wants(kinds) {
 		return nil, nil //nolint:nilnil // nothing to capture is no error
 	}
-	c := known.(*capture) //nolint:errcheck // nothing else is stored
-	wanted := false
-	for _, kind := range kinds {
-		wanted = wanted || c.messages[kind] != nil
-	}
-	if !wanted {
-		return nil, nil //nolint:nilnil // nothing to capture is no error
-	}
-	if db.Statement.Schema == nil || db.Statement.Schema.ModelType != c.schema.ModelType {
-		return nil, c.refuse("it goes past the model: use %v", c.schema.ModelType)
+	if refusal != "" {
+		return nil, c.refuse("%s", refusal)
 	}
 	if _, ok := db.Statement.ConnPool.(gorm.TxCommitter); !ok {
 		return nil, outbox.ErrNoTransaction
 	}
 	return c, nil
+}
+
+// captured returns what captures the statement's table or its model, and why the statement is refused if only one of
+// them is.
+func (h *hook) captured(s *gorm.Statement) (found *capture, refusal string) {
+	h.captures.Range(func(table, known any) bool {
+		c := known.(*capture) //nolint:errcheck // nothing else is stored
+		model := s.Schema != nil && s.Schema.ModelType == c.schema.ModelType
+		same := table == tableOf(s)
+		switch {
+		case same && model:
+			found, refusal = c, ""
+		case same, s.Schema == nil && s.Table == c.name:
+			found, refusal = c, fmt.Sprintf("it goes past the model: use %v", c.schema.ModelType)
+		case model:
+			found, refusal = c, fmt.Sprintf("it names the table in another way than %v does: leave Table out, "+
+				"or use a type of its own for another table", c.schema.ModelType)
+		}
+		return !same
+	})
+	return found, refusal
+}
+
+// tableOf is the statement's table as GORM writes it.
+func tableOf(s *gorm.Statement) string {
+	if s.TableExpr != nil {
+		return s.TableExpr.SQL
+	}
+	return s.Quote(s.Table)
+}
+
+func (c *capture) wants(kinds []rowChange) bool {
+	return slices.ContainsFunc(kinds, func(kind rowChange) bool { return c.messages[kind] != nil })
 }
 
 // checkCaptured refuses inserts whose rows could not be told afterwards.

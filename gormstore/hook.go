@@ -19,7 +19,7 @@ type hook struct {
 	commit func(ctx context.Context, tx gorm.Tx) error
 
 	raisers  sync.Map // model type → whether it raises events
-	captures sync.Map // table → capture
+	captures sync.Map // table, see tableOf → capture
 
 	mu     sync.Mutex
 	stores map[names]bool
