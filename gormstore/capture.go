@@ -56,7 +56,8 @@ func Capture[T any](s *Store, config CaptureConfig[T]) error {
 		return fmt.Errorf("capture %v: %w", reflect.TypeFor[T](), err)
 	}
 	c := &capture{
-		store: s, schema: statement.Schema, table: tableOf(statement), name: statement.Table, messages: map[rowChange]mapper{},
+		store: s, schema: statement.Schema, table: tableOf(statement), name: statement.Table,
+		messages: map[rowChange]mapper{},
 	}
 	for kind, fn := range map[rowChange]func(context.Context, *T) (*outbox.Message, error){
 		created: config.Created, updated: config.Updated, deleted: config.Deleted, upserted: config.Upserted,

@@ -75,7 +75,9 @@ func TestCaptureTable(t *testing.T) {
 		"past_it": func(db *gorm.DB) error {
 			return db.Table("main.products").Where("id = 1").Update("name", "x").Error
 		},
-		"that_is_another": func(db *gorm.DB) error { return db.Table("temp.products_copy").Create(&product{Name: "x"}).Error },
+		"that_is_another": func(db *gorm.DB) error {
+			return db.Table("temp.products_copy").Create(&product{Name: "x"}).Error
+		},
 	} {
 		t.Run("is_refused_where_the_model_is_written_to_one_"+name, func(t *testing.T) {
 			f := capturing(t)
