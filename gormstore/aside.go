@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math"
 	"slices"
@@ -49,8 +50,17 @@ func (s *Store) claimUnpaused(ctx context.Context, ses *session, r outbox.ClaimR
 }
 
 // readPauses remembers the pauses for the session's next claims. One reads at a time, or else an old answer could
-// replace a new one.
+// replace a new one, and has a connection before its turn: whoever waits for one must not hold up another that has the
+// last.
 func (s *Store) readPauses(ctx context.Context, ses *session, q querier) ([]outbox.Pause, error) {
+	if pool, ok := q.(*sql.DB); ok {
+		conn, err := pool.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		q = conn
+	}
 	ses.reading.Lock()
 	defer ses.reading.Unlock()
 	pauses, err := s.activePauses(ctx, q)
