@@ -469,7 +469,7 @@ func TestCaptureOthers(t *testing.T) {
 func TestCaptureRace(t *testing.T) {
 	f := newCapturing(t, openPostgres(t, gorm.Config{}))
 	f.threeProducts()
-	other := f.db.Begin()
+	other := f.writer().tx
 	if err := other.Model(&product{ID: 2}).Update("price", 50).Error; err != nil {
 		t.Fatal(err)
 	}

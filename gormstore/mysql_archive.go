@@ -2,7 +2,6 @@ package gormstore
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -24,14 +23,7 @@ func (m *mysql) keep(ctx context.Context, q querier, seqs []int64) error {
 	return err
 }
 
-func (m *mysql) purgeArchive(ctx context.Context, q querier, keep time.Duration, limit int) (n int, err error) {
-	if pool, ok := q.(*sql.DB); ok {
-		err = m.transact(ctx, pool, func(q querier) error {
-			n, err = m.purgeArchive(ctx, q, keep, limit)
-			return err
-		})
-		return n, err
-	}
+func (m *mysql) purgeArchive(ctx context.Context, q querier, keep time.Duration, limit int) (int, error) {
 	past, err := collect[int64](q.QueryContext(ctx, m.text(myPast), keep.Microseconds(), limit))
 	if err != nil || len(past) == 0 {
 		return 0, err
