@@ -46,8 +46,9 @@ func (e *CaptureError) Error() string {
 //
 // Rows to update or delete are read first, locked where the database locks rows, and updated ones again afterwards: two
 // statements more for an update, one for a delete, of at most [MaxCaptured] rows. So bulk statements and gorm.G work,
-// and models need no hook methods; SkipHooks does not skip it. What goes past the model is not seen: Exec and
-// Raw, cascades, triggers. A Save that finds no row to update counts as a create.
+// and models need no hook methods; SkipHooks does not skip it. What goes past the model is not seen: Exec and Raw,
+// cascades, triggers. A statement that writes T to another table than its own is refused. A Save that finds no row to
+// update counts as a create.
 //
 // Outside a transaction, with GORM's default one turned off, statements fail with outbox.ErrNoTransaction.
 func Capture[T any](s *Store, config CaptureConfig[T]) error {

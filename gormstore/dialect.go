@@ -135,3 +135,9 @@ func isDuplicate(err error) bool {
 	}
 	return isSQLiteDuplicate(err) || mysqlCode(err) == myDuplicate
 }
+
+// endsTransaction reports an error with which the database has rolled back the whole transaction, and takes further
+// statements all the same. After any error, PostgreSQL takes none.
+func endsTransaction(err error, wrote bool) bool {
+	return mysqlCode(err) == myDeadlock || wrote && endsSQLiteTransaction(err)
+}

@@ -15,6 +15,10 @@ var (
 	// ErrRollbackOnly: a transaction that was joined failed, so the whole transaction was rolled back. It wraps the
 	// first failure.
 	ErrRollbackOnly = errors.New("gormstore: rolled back, because a joined transaction failed")
+	// ErrTransactionLost: the database has rolled back the whole transaction with a statement that failed, as MariaDB
+	// does to end a deadlock, and SQLite when a writing statement's context ends. Run the transaction again. It wraps
+	// that statement's error.
+	ErrTransactionLost = errors.New("gormstore: the database has rolled back the transaction: run it again")
 	// ErrJoinedOptions: options were given to a transaction that joins the one in its context.
 	ErrJoinedOptions = errors.New("gormstore: options cannot change the transaction that is joined")
 	// ErrOpened: a store of this schema and name is already open on this database handle. Handlers and relays share one.

@@ -93,6 +93,7 @@ type hookTx struct {
 	done   atomic.Bool
 
 	mu       sync.Mutex
+	lost     error // why the database has rolled it back
 	broken   error // why it may only be rolled back
 	onCommit []func()
 	journal  journal
@@ -102,9 +103,13 @@ type hookTx struct {
 // GetDBConn lets gorm.DB.DB find the pool.
 func (t *hookTx) GetDBConn() (*sql.DB, error) { return t.db, nil }
 
-// Commit commits, unless a joined transaction failed, and then tells who asked.
+// Commit commits, unless a joined transaction failed or the database has given it up, and then tells who asked.
 func (t *hookTx) Commit() error {
 	t.done.Store(true)
+	if lost := t.loss(); lost != nil {
+		_ = t.Rollback() // of nothing
+		return lost
+	}
 	if broken := t.failure(); broken != nil {
 		return errors.Join(fmt.Errorf("%w: %w", ErrRollbackOnly, broken), t.Rollback())
 	}
@@ -136,6 +141,21 @@ func (t *hookTx) breakWith(err error) {
 	if t.broken == nil {
 		t.broken = err
 	}
+}
+
+// lose notes that nothing of the transaction is left. What follows would be another one, of half the work.
+func (t *hookTx) lose(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lost == nil {
+		t.lost = fmt.Errorf("%w: %w", ErrTransactionLost, err)
+	}
+}
+
+func (t *hookTx) loss() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
 }
 
 func (t *hookTx) whenCommitted(fn func()) {

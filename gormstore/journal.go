@@ -63,6 +63,7 @@ func (j *journal) commit() {
 // ExecContext is what GORM's savepoints come through, prepared statements or not.
 func (t *hookTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	result, err := t.Tx.ExecContext(ctx, query, args...)
+	lostBy(t, err, true)
 	if err == nil && len(args) == 0 {
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -100,6 +100,9 @@ func (m *mysql) insertRows(ctx context.Context, q querier, rows []newRow) (int64
 	}
 	result, err := q.ExecContext(ctx, text, args...)
 	if err != nil {
+		if pool, ok := q.(gorm.ConnPool); ok { // prepared statements go past the hook
+			lostBy(pool, err, true)
+		}
 		return 0, err
 	}
 	return result.RowsAffected()

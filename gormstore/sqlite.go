@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,6 +159,10 @@ func beginImmediate(ctx context.Context, conn *sql.Conn) error {
 // SQLite's result codes; extended ones have the primary code in their low byte.
 const (
 	liteBusy             = 5
+	liteNoMemory         = 7
+	liteInterrupted      = 9
+	liteIO               = 10
+	liteFull             = 13
 	liteConstraintKey    = 1555
 	liteConstraintUnique = 2067
 )
@@ -171,6 +176,12 @@ type coder interface {
 func isBusy(err error) bool {
 	e, ok := errors.AsType[coder](err)
 	return ok && e.Code()&0xff == liteBusy
+}
+
+// endsSQLiteTransaction is for what writes.
+func endsSQLiteTransaction(err error) bool {
+	e, ok := errors.AsType[coder](err)
+	return ok && slices.Contains([]int{liteNoMemory, liteInterrupted, liteIO, liteFull}, e.Code()&0xff)
 }
 
 func isSQLiteDuplicate(err error) bool {

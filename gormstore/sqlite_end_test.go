@@ -11,8 +11,8 @@ import (
 	"github.com/postroom/postroom/gormstore"
 )
 
-// tried is often enough to meet what the driver of SQLite does by chance: it leaves out a statement whose context ends as
-// it begins, and calls that a success.
+// tried is often enough to meet what the driver of SQLite does by chance: it leaves out a statement whose context ends
+// as it begins, and calls that a success.
 const tried = 500
 
 func TestSQLite_an_end_of_the_context(t *testing.T) {

@@ -42,8 +42,8 @@ func (tx *Tx) Context() context.Context {
 //
 // A refused message returns an *outbox.FieldError before any SQL, and the transaction stays usable. A repeated ID
 // returns one with the code outbox.CodeDuplicateID, after which PostgreSQL only accepts a rollback. Other errors:
-// outbox.ErrNoTransaction, outbox.ErrTransactionDone, [ErrDryRun], [ErrFailedSession], [ErrOtherDatabase] and
-// [ErrSchema]; then nothing was stored.
+// outbox.ErrNoTransaction, outbox.ErrTransactionDone, [ErrTransactionLost], [ErrDryRun], [ErrFailedSession],
+// [ErrOtherDatabase] and [ErrSchema]; then nothing was stored.
 func (tx *Tx) Enqueue(ctx context.Context, messages ...*outbox.Message) error {
 	return tx.store.enqueue(ctx, tx, messages)
 }
@@ -90,8 +90,13 @@ func (tx *Tx) check() error {
 	if _, ok := tx.Statement.ConnPool.(gorm.TxCommitter); !ok {
 		return outbox.ErrNoTransaction
 	}
-	if t, ok := hooked(tx.Statement.ConnPool); ok && t.done.Load() {
-		return outbox.ErrTransactionDone
+	if t, ok := hooked(tx.Statement.ConnPool); ok {
+		if t.done.Load() {
+			return outbox.ErrTransactionDone
+		}
+		if err := t.loss(); err != nil {
+			return err
+		}
 	}
 	if pool, err := tx.DB.DB(); err == nil && pool != tx.store.pool {
 		return ErrOtherDatabase
