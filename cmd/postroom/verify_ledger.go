@@ -139,7 +139,7 @@ func (l *ledger) add(v *verification, kind verify.Kind, id uuid.UUID, key string
 
 func (l *ledger) held(ctx context.Context, v *verification) error {
 	for after := int64(0); ; {
-		page, err := l.store.Find(ctx, outbox.Filter{Topic: v.topic}, after, ledgerPage)
+		page, err := l.store.Find(ctx, outbox.Filter{Topic: v.topic, WithoutPayload: true}, after, ledgerPage)
 		if err != nil || len(page) == 0 {
 			return err
 		}
