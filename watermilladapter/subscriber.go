@@ -94,8 +94,8 @@ func (s *Subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 	sub := newSubscription()
 	s.subscriptions[topic] = append(slices.Clip(s.subscriptions[topic]), sub)
 	context.AfterFunc(ctx, func() {
+		sub.close() // first: who then keeps a message open can see it
 		s.remove(topic, sub)
-		sub.close()
 	})
 	return sub.messages, nil
 }

@@ -197,6 +197,21 @@ func TestSubscriberLateAnswer(t *testing.T) {
 		wantVerdicts(t, results, "accepted")
 	})
 
+	t.Run("is_not_waited_for_once_its_subscription_has_ended", func(t *testing.T) {
+		t.Parallel()
+		s := watermilladapter.NewSubscriber(watermilladapter.SubscriberConfig{Timeout: time.Minute, Concurrency: 1})
+		ctx, end := context.WithCancel(t.Context())
+		messages := subscribe(t, ctx, s, "orders")
+		results := publishing(t.Context(), s, event("a", "1"))
+		within(t, "a message", messages) // and its reader goes without an answer
+		end()
+		wantVerdicts(t, results, "unknown")
+		messages = subscribe(t, t.Context(), s, "orders")
+		results = publishing(t.Context(), s, event("b", "1"))
+		within(t, "another message", messages).Ack()
+		wantVerdicts(t, results, "accepted")
+	})
+
 	t.Run("holds_back_others_when_too_many_are_missing", func(t *testing.T) {
 		t.Parallel()
 		s, _, messages, taken := late(t)

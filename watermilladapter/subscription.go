@@ -89,10 +89,13 @@ func isAnswered(w *message.Message) bool {
 	}
 }
 
+// keepOpen remembers an unanswered message, unless its subscription has ended: nobody will come back for it.
 func (s *Subscriber) keepOpen(d delivery, w *message.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed {
+	select {
+	case <-d.to.closing:
+	default:
 		s.open[d] = w
 	}
 }
