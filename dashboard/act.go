@@ -70,24 +70,24 @@ func (d *Dashboard) preview(v *visit) (page, error) {
 	}
 	p := actPreview{search: s, Deed: name, Verb: deed.verb, Means: deed.means}
 	var ids []string
-	err = d.chosen(v.Context(), s, v.Form["id"], name, func(rows []outbox.Record) (more bool, err error) {
-		for _, r := range rows {
-			if len(ids) == previewed {
-				p.Capped = true
-				return false, nil
-			}
-			ids = append(ids, r.ID.String())
-			if r.Uncertain {
-				p.Uncertain++
-			}
-			if len(p.Sample) < sampled {
-				p.Sample = append(p.Sample, r)
-			}
+	for r, err := range d.chosen(v.Context(), s, v.Form["id"], name) {
+		if err != nil {
+			return page{}, err
 		}
-		return true, nil
-	})
+		if len(ids) == previewed {
+			p.Capped = true
+			break
+		}
+		ids = append(ids, r.ID.String())
+		if r.Uncertain {
+			p.Uncertain++
+		}
+		if len(p.Sample) < sampled {
+			p.Sample = append(p.Sample, r)
+		}
+	}
 	p.Count, p.IDs = len(ids), strings.Join(ids, " ")
-	return page{"act", deed.verb + " messages", p}, err
+	return page{"act", deed.verb + " messages", p}, nil
 }
 
 // act does what was previewed: to exactly the messages that were counted, or to all that match if there were more.
@@ -137,13 +137,22 @@ func (d *Dashboard) changeAll(v *visit, deed string, change func([]uuid.UUID) er
 	if err != nil {
 		return err
 	}
-	return d.chosen(v.Context(), s, nil, deed, func(rows []outbox.Record) (bool, error) {
-		ids := make([]uuid.UUID, len(rows))
-		for i, r := range rows {
-			ids[i] = r.ID
+	var ids []uuid.UUID
+	for r, err := range d.chosen(v.Context(), s, nil, deed) {
+		if err != nil {
+			return err
 		}
-		return true, change(ids)
-	})
+		if ids = append(ids, r.ID); len(ids) == actPage {
+			if err := change(ids); err != nil {
+				return err
+			}
+			ids = ids[:0]
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return change(ids)
 }
 
 // changeListed keeps the order of the list, which is that of the numbers.

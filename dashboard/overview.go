@@ -99,7 +99,7 @@ func (d *Dashboard) find(r reading, sessions int, known bool) []finding {
 	if n := b.Messages(outbox.StatusHeld); n > 0 {
 		add("warn", "held", "Held keys", "%s held behind others of their key.", are(n, b.Capped))
 	}
-	if oldest := b.Oldest(waiting...); oldest >= lateAfter {
+	if oldest := b.Oldest(outbox.DueStatuses()...); oldest >= lateAfter {
 		add("warn", "messages", "Messages", "The oldest message that waits has waited for %s.", formatAge(oldest))
 	}
 	if n := b.Messages(outbox.StatusPaused); n > 0 {
@@ -142,7 +142,7 @@ func tiles(r reading) []tile {
 		return t
 	}
 	return []tile{
-		of("Waiting", "", "to be delivered now", "", waiting...),
+		of("Waiting", "", "to be delivered now", "", outbox.DueStatuses()...),
 		of("In flight", "in_flight", "handed to a broker", "", outbox.StatusInFlight),
 		of("Retrying", "retrying", "after a failure", "warn", outbox.StatusRetrying, outbox.StatusSuspect),
 		of("Held", "held", "behind their key", "warn", outbox.StatusHeld),

@@ -13,11 +13,6 @@ const (
 	history       = time.Hour
 )
 
-// waiting are the statuses of messages that a relay should deliver now.
-var waiting = []outbox.Status{
-	outbox.StatusPending, outbox.StatusInFlight, outbox.StatusRetrying, outbox.StatusSuspect,
-}
-
 // sample is how things stood at a time.
 type sample struct {
 	at        time.Time
@@ -72,7 +67,8 @@ func (s *sampler) look(ctx context.Context, now time.Time) reading {
 	}
 	one := sample{at: now, known: r.err == nil, relays: len(d.config.Relays) > 0}
 	if one.known {
-		one.oldest, one.waiting = r.backlog.Oldest(waiting...), r.backlog.Messages(waiting...)
+		due := outbox.DueStatuses()
+		one.oldest, one.waiting = r.backlog.Oldest(due...), r.backlog.Messages(due...)
 	}
 	for _, relay := range d.config.Relays {
 		one.delivered += relay.Snapshot().Delivered

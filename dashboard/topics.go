@@ -58,7 +58,7 @@ func topicsOf(b outbox.Backlog) []topic {
 	}
 	var topics []topic
 	for name, one := range byTopic {
-		t := topic{Name: name, Oldest: one.Oldest(waiting...)}
+		t := topic{Name: name, Oldest: one.Oldest(outbox.DueStatuses()...)}
 		for _, k := range kinds {
 			n := one.Messages(k.statuses...)
 			t.Counts = append(t.Counts, n)

@@ -31,6 +31,12 @@ type BacklogCount struct {
 	Oldest time.Duration
 }
 
+// DueStatuses returns the statuses of messages that relays should be publishing. The others wait for their time or for
+// someone.
+func DueStatuses() []Status {
+	return []Status{StatusPending, StatusRetrying, StatusSuspect, StatusInFlight}
+}
+
 // Messages returns how many messages have one of statuses.
 func (b Backlog) Messages(statuses ...Status) int {
 	n := 0

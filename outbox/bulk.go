@@ -15,70 +15,29 @@ type Deed func(i Inspector, ctx context.Context, act Act, ids ...uuid.UUID) (int
 // ActOnAll(ctx, store, Inspector.Requeue, act, f). It takes a transaction for a hundred of them, so relays are never
 // held up for long, and messages that are parked meanwhile may be included or not. It returns how many messages were
 // changed, also with an error; it can be called again to do the rest. Messages of another status are never changed.
-func ActOnAll(ctx context.Context, i Inspector, deed Deed, act Act, f Filter) (int, error) {
+func ActOnAll(ctx context.Context, i Inspector, deed Deed, act Act, f Filter) (all int, err error) {
 	if err := act.Check(); err != nil {
 		return 0, err
 	}
-	var places []*reading
-	for _, status := range []Status{StatusParked, StatusSkipped} {
-		if f.Status == "" || f.Status == status {
-			f := f
-			f.Status, f.WithoutPayload = status, true
-			places = append(places, &reading{Filter: f})
-		}
-	}
-	for all := 0; ; {
-		ids, err := nextPage(ctx, i, places)
-		if err != nil || len(ids) == 0 {
-			return all, err
+	ids := make([]uuid.UUID, 0, bulkPage)
+	do := func() error {
+		if len(ids) == 0 {
+			return nil
 		}
 		n, err := deed(i, ctx, act, ids...)
-		all += n
+		all, ids = all+n, ids[:0]
+		return err
+	}
+	for r, err := range FindAll(ctx, i, f, StatusParked, StatusSkipped) {
 		if err != nil {
 			return all, err
 		}
-	}
-}
-
-// nextPage merges what is read from places by number.
-func nextPage(ctx context.Context, i Inspector, places []*reading) (ids []uuid.UUID, err error) {
-	for len(ids) < bulkPage {
-		var next *reading
-		for _, p := range places {
-			if err := p.fill(ctx, i); err != nil {
-				return nil, err
-			}
-			if len(p.page) > 0 && (next == nil || p.page[0].Number < next.page[0].Number) {
-				next = p
+		if ids = append(ids, r.ID); len(ids) == bulkPage {
+			if err := do(); err != nil {
+				return all, err
 			}
 		}
-		if next == nil {
-			break
-		}
-		ids = append(ids, next.page[0].ID)
-		next.page = next.page[1:]
 	}
-	return ids, nil
-}
-
-// reading goes through what matches a filter.
-type reading struct {
-	Filter
-	page  []Record // read and not yet taken
-	after int64
-	ended bool
-}
-
-// fill reads on when all that was read is taken.
-func (r *reading) fill(ctx context.Context, i Inspector) (err error) {
-	if len(r.page) > 0 || r.ended {
-		return nil
-	}
-	if r.page, err = i.Find(ctx, r.Filter, r.after, bulkPage); err != nil {
-		return err
-	}
-	if r.ended = len(r.page) == 0; !r.ended {
-		r.after = r.page[len(r.page)-1].Number
-	}
-	return nil
+	err = do()
+	return all, err
 }

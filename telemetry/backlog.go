@@ -6,7 +6,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/telemetry/internal/sample"
 )
 
 // statuses are those that messages are counted by, also when there is none in one.
@@ -45,7 +44,7 @@ func (t *Telemetry) observeBacklog(o metric.Observer, sights []sight) {
 			continue
 		}
 		capped = capped || s.backlog.Capped
-		oldest = max(oldest, s.backlog.Oldest(sample.Due...))
+		oldest = max(oldest, s.backlog.Oldest(outbox.DueStatuses()...))
 		for _, status := range statuses {
 			counts[status] = max(counts[status], s.backlog.Messages(status))
 			ages[status] = max(ages[status], s.backlog.Oldest(status))

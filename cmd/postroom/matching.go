@@ -11,10 +11,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-const (
-	findBatch = 1000 // messages
-	samples   = 10
-)
+const samples = 10 // messages that are shown of those that match
 
 // matching is what an order is about, in the order in which it was enqueued.
 type matching struct {
@@ -25,34 +22,29 @@ type matching struct {
 
 // matched is what is remembered of a message, of which there may be many.
 type matched struct {
-	id     uuid.UUID
-	number int64
-	topic  string
+	id    uuid.UUID
+	topic string
 }
 
 // find looks for the messages that an order names or describes.
 func (o *order) find(ctx context.Context, store *gormstore.Store, f outbox.Filter) (matching, error) {
 	m := matching{unmatched: []unmatchedJSON{}}
-	var err error
 	if len(o.ids) > 0 {
-		err = m.named(ctx, store, o.ids, o.on)
-	} else {
-		for _, status := range o.on {
-			if err == nil && (f.Status == "" || f.Status == status) {
-				f := f
-				f.Status = status
-				err = m.described(ctx, store, f)
-			}
-		}
+		err := m.named(ctx, store, o.ids, o.on)
+		return m, err
 	}
-	slices.SortFunc(m.messages, func(a, b matched) int { return cmp.Compare(a.number, b.number) })
-	slices.SortFunc(m.sample, func(a, b outbox.Record) int { return cmp.Compare(a.Number, b.Number) })
-	m.sample = m.sample[:min(len(m.sample), samples)]
-	return m, err
+	for r, err := range outbox.FindAll(ctx, store, f, o.on...) {
+		if err != nil {
+			return m, err
+		}
+		m.add(r)
+	}
+	return m, nil
 }
 
 // named looks each id up, once.
 func (m *matching) named(ctx context.Context, store *gormstore.Store, ids []uuid.UUID, on []outbox.Status) error {
+	var records []outbox.Record
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
 			continue
@@ -66,32 +58,19 @@ func (m *matching) named(ctx context.Context, store *gormstore.Store, ids []uuid
 		case !slices.Contains(on, found[0].Status):
 			m.unmatched = append(m.unmatched, unmatchedJSON{id, found[0].Status})
 		default:
-			m.add(found, len(m.messages))
+			records = append(records, found[0])
 		}
+	}
+	slices.SortFunc(records, func(a, b outbox.Record) int { return cmp.Compare(a.Number, b.Number) })
+	for _, r := range records {
+		m.add(r)
 	}
 	return nil
 }
 
-// described reads all pages of a filter.
-func (m *matching) described(ctx context.Context, store *gormstore.Store, f outbox.Filter) error {
-	f.WithoutPayload = true
-	for after, seen := int64(0), 0; ; {
-		page, err := store.Find(ctx, f, after, findBatch)
-		if err != nil || len(page) == 0 {
-			return err
-		}
-		m.add(page, seen)
-		seen += len(page)
-		after = page[len(page)-1].Number
+func (m *matching) add(r outbox.Record) {
+	if len(m.sample) < samples {
+		m.sample = append(m.sample, r)
 	}
-}
-
-// add remembers records, of which seen came before in their order.
-func (m *matching) add(records []outbox.Record, seen int) {
-	for i, r := range records {
-		if seen+i < samples {
-			m.sample = append(m.sample, r)
-		}
-		m.messages = append(m.messages, matched{r.ID, r.Number, r.Topic})
-	}
+	m.messages = append(m.messages, matched{r.ID, r.Topic})
 }

@@ -83,12 +83,12 @@ func (c *Checks) askStore(ctx context.Context, r *Report) {
 		r.add(CauseBacklogUnknown, "the store did not tell its backlog: see the log")
 		return
 	}
-	b := &Backlog{Messages: make(map[outbox.Status]int), Oldest: s.Oldest(sample.Due...), Capped: s.Capped}
+	b := &Backlog{Messages: make(map[outbox.Status]int), Oldest: s.Oldest(outbox.DueStatuses()...), Capped: s.Capped}
 	for _, n := range s.Counts {
 		b.Messages[n.Status] += n.Messages
 	}
 	r.Backlog = b
-	due, parked := s.Messages(sample.Due...), b.Messages[outbox.StatusParked]
+	due, parked := s.Messages(outbox.DueStatuses()...), b.Messages[outbox.StatusParked]
 	if c.config.MaxAge >= 0 && b.Oldest > c.config.MaxAge {
 		r.add(CauseOld, "the oldest message has been due for %v, the bound is %v",
 			b.Oldest.Round(time.Millisecond), c.config.MaxAge)

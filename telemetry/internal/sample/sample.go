@@ -8,11 +8,6 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// Due are the statuses of messages that relays should be publishing. The others wait for their time or for someone.
-var Due = []outbox.Status{
-	outbox.StatusPending, outbox.StatusRetrying, outbox.StatusSuspect, outbox.StatusInFlight,
-}
-
 // Sample is a backlog as it was at a time.
 type Sample struct {
 	outbox.Backlog

@@ -9,11 +9,6 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// due are the statuses of messages that relays should be publishing.
-var due = []outbox.Status{
-	outbox.StatusPending, outbox.StatusRetrying, outbox.StatusSuspect, outbox.StatusInFlight,
-}
-
 // recovery is how long a session may have expired before somebody should have taken over its lanes.
 const recovery = time.Minute
 
@@ -58,7 +53,7 @@ func (e *examination) nobody() ([]Finding, error) {
 		Severity: Notice, Subject: "relays", Text: "no relay runs, and no message is due",
 		Fix: "start one: postroom relay",
 	}
-	if n := b.Messages(due...); n > 0 {
+	if n := b.Messages(outbox.DueStatuses()...); n > 0 {
 		f.Severity = Critical
 		f.Text = fmt.Sprintf("no relay runs, and %s due", are(n))
 	}
@@ -81,7 +76,7 @@ func (e *examination) age(context.Context) ([]Finding, error) {
 	oldest := map[string]time.Duration{}
 	var topics []string
 	for _, c := range b.Counts {
-		if c.Oldest <= e.MaxAge || !slices.Contains(due, c.Status) {
+		if c.Oldest <= e.MaxAge || !slices.Contains(outbox.DueStatuses(), c.Status) {
 			continue
 		}
 		if oldest[c.Topic] == 0 {
