@@ -242,6 +242,22 @@ func TestCheck_history(t *testing.T) {
 			t.Errorf("got %+v, %v", r, err)
 		}
 	})
+	t.Run("is_judged_alike_in_whatever_order_a_place_is_read_again", func(t *testing.T) {
+		t.Parallel()
+		read, again := delivered(1, 1), delivered(1, 1)
+		again.Redelivered, again.At = true, at(90)
+		for _, order := range [][]verify.Record{{read, again}, {again, read}} {
+			c := verify.NewChecker(verify.Config{})
+			for _, r := range append(order, committed(1, "a", 1), committed(2, "a", 2), delivered(2, 0)) {
+				if err := c.Add(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(verdict{Reordered: 1}, verdictOf(c.Report())); diff != "" {
+				t.Errorf("redelivered first: %t (-want +got):\n%s", order[0].Redelivered, diff)
+			}
+		}
+	})
 	t.Run("is_refused_at_the_line_that_is_malformed", func(t *testing.T) {
 		_, err := verify.Check(verify.Config{}, strings.NewReader(""), strings.NewReader("\n{\"kind\":\"aborted\"\n"))
 		var line *verify.LineError

@@ -182,7 +182,8 @@ func (c *Checker) delivered(n uint32, r Record) {
 	switch {
 	case !m.arrived():
 		m.first = p
-	case m.first.stream == p.stream && m.first.offset == p.offset: // read again
+	case m.first.stream == p.stream && m.first.offset == p.offset: // read again: the earlier, and better known, counts
+		m.first.at, m.first.again = min(m.first.at, p.at), m.first.again && p.again
 	default:
 		c.copies = append(c.copies, delivery{n, p})
 	}
