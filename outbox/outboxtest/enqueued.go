@@ -10,7 +10,7 @@ import (
 )
 
 // Enqueued returns the messages that the store holds and that are due, those of a key in their order, and leaves them
-// there. [ErrBusy] means that a relay is at work. More than 10 000 messages are an error.
+// there. [ErrBusy] means that a relay is at work. 10 000 messages or more are an error.
 func Enqueued(ctx context.Context, store outbox.Store) ([]*outbox.Message, error) {
 	var messages []*outbox.Message
 	err := withSession(ctx, store, func(s *session) error {
