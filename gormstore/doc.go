@@ -50,8 +50,8 @@
 // MySQL counts a row as changed only if a value differs, and so do events and captures. Leave clientFoundRows off, with
 // which it counts others too.
 //
-// InnoDB ends a deadlock by an error: within the application's transactions that goes to the application, as always, and
-// one that goes on all the same ends with [ErrTransactionLost]; the store's own ones are run again.
+// InnoDB ends a deadlock by an error: within the application's transactions that goes to the application, as always,
+// and one that goes on all the same ends with [ErrTransactionLost]; the store's own ones are run again.
 //
 // # SQLite
 //
