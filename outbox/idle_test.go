@@ -2,9 +2,12 @@ package outbox_test
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/postroom/postroom/outbox"
@@ -14,6 +17,21 @@ import (
 func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	return context.WithCancel(t.Context())
+}
+
+// forgetful is a publisher that accepts everything and keeps nothing of it alive.
+type forgetful struct {
+	seen    int
+	payload weak.Pointer[byte] // of the last message
+}
+
+func (f *forgetful) Publish(_ context.Context, messages []*outbox.Message) []outbox.Result {
+	results := make([]outbox.Result, len(messages))
+	for i, m := range messages {
+		f.seen++
+		f.payload, results[i] = weak.Make(&m.Payload[0]), outbox.Accepted
+	}
+	return results
 }
 
 func TestRelay_idle(t *testing.T) {
@@ -67,6 +85,21 @@ func TestRelay_idle(t *testing.T) {
 					t.Errorf("made %d claims and %d settles, want 2 and 1", len(s.asked), len(s.settled))
 				}
 			})
+			wantStopped(t, stop)
+		})
+	})
+	t.Run("holds_no_payload_that_is_settled", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, p := newSpy(), new(forgetful)
+			stop := start(t, s, p, outbox.RelayConfig{})
+			enqueue(t, s.Store, message("a", strings.Repeat("x", 1000)))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			s.note(func() { s.settled = nil })
+			runtime.GC()
+			if p.seen != 1 || p.payload.Value() != nil {
+				t.Errorf("of %d messages published a payload is still held", p.seen)
+			}
 			wantStopped(t, stop)
 		})
 	})
