@@ -40,6 +40,7 @@ func (s *Store) claimUnpaused(ctx context.Context, ses *session, r outbox.ClaimR
 		if a, err = s.claim(ctx, ses, r); err != nil || !ses.covers(a.rows) {
 			return a, err
 		}
+		a.dry = false
 		if a.rows, err = s.setPausedAside(ctx, ses, r.Token, a.rows); err != nil {
 			return claimAnswer{}, fmt.Errorf("set paused messages aside: %w", err)
 		}

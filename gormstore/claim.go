@@ -61,6 +61,7 @@ type claimAnswer struct {
 	cut      bool         // the byte bound left messages out
 	late     map[int]bool // lanes in which lower numbers may still come
 	rows     []*storedRow
+	dry      bool // see outbox.Claim
 }
 
 // Claim claims a batch, see outbox.Store.
@@ -95,8 +96,17 @@ func (s *Store) claim(ctx context.Context, ses *session, r outbox.ClaimRequest) 
 			return claimAnswer{}, fmt.Errorf("read pauses: %w", err)
 		}
 	}
-	ses.apply(q, answer, time.Since(start))
+	read := readings(q, answer)
+	answer.dry = len(q.Lanes) == len(r.Lanes) && isDry(q, answer, read)
+	ses.apply(q, answer, read, time.Since(start))
 	return answer, nil
+}
+
+// isDry reports whether lanes that were read hold nothing else to claim, now or once the claim has been delivered.
+func isDry(q claimQuery, a claimAnswer, read []reading) bool {
+	return !q.Suspect &&
+		!slices.ContainsFunc(read, func(r reading) bool { return r.cut }) &&
+		!slices.ContainsFunc(a.rows, func(r *storedRow) bool { return r.state.blocks() })
 }
 
 // nudged reports whether an operator acted on a lane since it was read last.
@@ -125,12 +135,12 @@ func (s *Store) setAside(ctx context.Context, c outbox.Claim, a claimAnswer) (ou
 	if _, err := s.Settle(ctx, c, outcomes); err != nil {
 		return outbox.Claim{}, fmt.Errorf("park messages that cannot be read: %w", err)
 	}
-	c.Messages = nil
+	c.Messages, c.Dry = nil, false
 	return c, nil
 }
 
 func newClaim(r outbox.ClaimRequest, a claimAnswer) outbox.Claim {
-	c := outbox.Claim{Token: r.Token, Session: r.Session, Worker: r.Worker, Suspects: a.suspects}
+	c := outbox.Claim{Token: r.Token, Session: r.Session, Worker: r.Worker, Suspects: a.suspects, Dry: a.dry}
 	slices.SortFunc(a.rows, func(a, b *storedRow) int { return cmp.Compare(a.seq, b.seq) })
 	for _, row := range a.rows {
 		row.Suspect = row.state == suspect

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -179,6 +181,46 @@ func TestLateCommit(t *testing.T) {
 			t1.commit()
 			if got := len(r.deliver()); got != len(late) {
 				t.Errorf("delivered %d late messages, want %d", got, len(late))
+			}
+		})
+	})
+	t.Run("is_found_by_a_claim_of_its_lane_alone", func(t *testing.T) {
+		onServers(t, func(t *testing.T, f *fixture) {
+			r := f.started()
+			random := rand.New(rand.NewPCG(1, 2))
+			var open []*writer
+			late := map[*writer]*outbox.Message{}
+			for i := range 60 {
+				var committed *outbox.Message
+				switch n := random.IntN(4); {
+				case n == 0 && len(open) < 4:
+					w := f.writer()
+					late[w] = w.enqueue(fmt.Sprint("late", i))
+					open = append(open, w)
+					continue
+				case n <= 1 && len(open) > 0:
+					w := open[random.IntN(len(open))]
+					w.commit()
+					open = slices.DeleteFunc(open, func(o *writer) bool { return o == w })
+					committed = late[w]
+				case n == 2:
+					if c := r.claim(); len(c.Messages) > 0 {
+						t.Fatalf("step %d: a claim of all lanes found %d messages that claims of their lanes did not", i, len(c.Messages))
+					}
+					continue
+				default:
+					committed = f.enqueue(fmt.Sprint("k", i))[0]
+				}
+				c := r.claim(func(q *outbox.ClaimRequest) {
+					q.Lanes = slices.DeleteFunc(q.Lanes, func(l outbox.Lease) bool { return l.Lane != outbox.LaneOf(committed, 8) })
+				})
+				if diff := cmp.Diff(ids(committed), idsOf(c)); diff != "" {
+					t.Fatalf("step %d (-want +got):\n%s", i, diff)
+				}
+				r.settle(c, all(outbox.Delivered))
+			}
+			for _, w := range open {
+				w.commit()
 			}
 		})
 	})

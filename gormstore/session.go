@@ -13,7 +13,7 @@ import (
 
 // The net under all cursors: how often lanes are read from zero again.
 const (
-	rescanBusy = time.Second // one lane, while messages flow
+	rescanBusy = time.Second // one lane, while messages flow: that which has waited longest
 	rescanIdle = 30 * time.Second
 	rescanRest = 20 // and not before this many times its own duration
 )
@@ -88,7 +88,7 @@ func (ses *session) plan(r outbox.ClaimRequest, now time.Time) claimQuery {
 	q := claimQuery{ClaimRequest: r, highest: ses.highest}
 	var states []*laneState
 	q.Lanes = slices.DeleteFunc(slices.Clone(r.Lanes), func(l outbox.Lease) bool {
-		state := ses.lane(l)
+		state := ses.lane(l, now)
 		if !state.open {
 			states = append(states, state)
 		}
@@ -126,28 +126,34 @@ func (ses *session) inTurn(lanes []laneStart) {
 }
 
 // lane returns the state of a lane under the epoch of l; a new epoch starts from zero.
-func (ses *session) lane(l outbox.Lease) *laneState {
+func (ses *session) lane(l outbox.Lease, now time.Time) *laneState {
 	state, ok := ses.lanes[l.Lane]
 	if !ok || state.epoch != l.Epoch {
-		state = &laneState{epoch: l.Epoch}
+		state = &laneState{epoch: l.Epoch, scanned: now}
 		ses.lanes[l.Lane] = state
 	}
 	return state
 }
 
-// chooseRescan returns the lanes to read from zero in this claim: the one that has waited longest while messages flow,
-// all of them while none do.
+// chooseRescan returns the lanes to read from zero in this claim: one of those that have waited longest while messages
+// flow, all that have waited for long while none do. A claim may be about a few lanes again and again, and the others
+// keep their turn.
 func (ses *session) chooseRescan(r outbox.ClaimRequest, now time.Time) map[int]bool {
 	every := rescanIdle
 	if ses.busy {
-		every = rescanBusy
+		every = rescanBusy * time.Duration(len(ses.lanes))
 	}
-	if r.Suspect || len(r.Lanes) == 0 || now.Sub(ses.scanned) < max(every, ses.rest) {
+	if r.Suspect || now.Sub(ses.scanned) < max(rescanBusy, ses.rest) {
 		return nil
 	}
-	chosen := r.Lanes
+	chosen := slices.DeleteFunc(slices.Clone(r.Lanes), func(l outbox.Lease) bool {
+		return now.Sub(ses.lanes[l.Lane].scanned) < every
+	})
+	if len(chosen) == 0 {
+		return nil
+	}
 	if ses.busy {
-		chosen = []outbox.Lease{slices.MinFunc(r.Lanes, func(a, b outbox.Lease) int {
+		chosen = []outbox.Lease{slices.MinFunc(chosen, func(a, b outbox.Lease) int {
 			return ses.lanes[a.Lane].scanned.Compare(ses.lanes[b.Lane].scanned)
 		})}
 	}
@@ -161,7 +167,7 @@ func (ses *session) chooseRescan(r outbox.ClaimRequest, now time.Time) map[int]b
 }
 
 // apply moves the cursors by the answer of a claim.
-func (ses *session) apply(q claimQuery, a claimAnswer, took time.Duration) {
+func (ses *session) apply(q claimQuery, a claimAnswer, read []reading, took time.Duration) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	for _, r := range a.rows {
@@ -179,7 +185,7 @@ func (ses *session) apply(q claimQuery, a claimAnswer, took time.Duration) {
 	}
 	ses.turn++
 	open := nextHorizon(q, a.snapshot)
-	for _, r := range readings(q, a) {
+	for _, r := range read {
 		if l, ok := ses.lanes[r.lane]; ok && l.epoch == r.epoch {
 			l.advance(r, open)
 			if !r.unread {

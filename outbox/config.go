@@ -35,8 +35,8 @@ type RelayConfig struct {
 	Lease time.Duration
 	// Renew is the pause between renewals, at most half of Lease. Defaults to a third of Lease.
 	Renew time.Duration
-	// Poll is the longest pause between two looks at an idle store, the shortest is a twentieth of it; 1 ms to 60 s.
-	// Defaults to 1 s.
+	// Poll is the longest pause between two looks at all lanes while they find nothing, the shortest is a twentieth of
+	// it; 1 ms to 60 s. What news of commits names is looked for at once. Defaults to 1 s.
 	Poll time.Duration
 	// Mode defaults to Ordered.
 	Mode Mode

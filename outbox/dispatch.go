@@ -2,26 +2,34 @@ package outbox
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
-	"time"
 )
 
-// dispatcher sets the workers of one session to work. While there is little to do, one worker makes one claim for
-// all lanes, so that an idle relay asks once and a single message costs one claim and one settle. When the claims
-// grow, the lanes are split among the workers until all of them have run dry. A lane is thus never in two hands.
+// dispatcher sets the workers of one session to work. While there is little to do, one worker makes all claims: for the
+// lanes that the news names, so that a single message costs one narrow claim and one settle, and every now and then for
+// all lanes, so that an idle relay asks once. When the claims grow, the lanes are split among the workers until all of
+// them have run dry. A lane is thus never in two hands.
 type dispatcher struct {
 	*tenure
 	workers []*worker
-	news    *bell // rings when something was committed
 }
 
-// run works until ctx ends, the session ends, or a worker says that the relay cannot go on.
+// run works until ctx ends, the session ends, or a worker says that the relay cannot go on. It looks at all lanes at
+// first, when the pacer says so, however many news come, and again as long as that finds something. What a claim for
+// the news leaves behind is looked for in all lanes, too.
 func (d *dispatcher) run(ctx context.Context) error {
 	p := newPacer(d.config.Poll, d.jitterOf(-2))
 	for ctx.Err() == nil {
-		news, changed := d.news.next(), d.changed.next()
-		n, err := d.workers[0].cycle(ctx, d.grip(0, 1))
+		lanes, news := d.news.take()
+		g, all := d.grip(0, 1), lanes == nil || p.due()
+		if !all {
+			g = g.only(lanes)
+		}
+		if !all && len(g.lanes) == 0 {
+			p.wait(ctx, news, nil)
+			continue
+		}
+		n, more, err := d.workers[0].cycle(ctx, g)
 		switch {
 		case err != nil:
 			return err
@@ -29,11 +37,14 @@ func (d *dispatcher) run(ctx context.Context) error {
 			if err := d.spread(ctx); err != nil {
 				return err
 			}
-		case n == 0:
-			p.wait(ctx, news, changed, nil)
-			continue
+			p.reset()
+		case n > 0 && (all || more):
+			p.reset()
+		case all:
+			p.missed()
+		case more:
+			p.soon()
 		}
-		p.reset()
 	}
 	return context.Cause(ctx)
 }
@@ -58,8 +69,8 @@ func (d *dispatcher) spread(ctx context.Context) error {
 func (d *dispatcher) drain(ctx context.Context, w *worker, idle *roster) error {
 	p := newPacer(d.config.Poll, w.jitter)
 	for ctx.Err() == nil {
-		news, changed := d.news.next(), d.changed.next()
-		n, err := w.cycle(ctx, d.grip(w.number, len(d.workers)))
+		news := d.news.next()
+		n, _, err := w.cycle(ctx, d.grip(w.number, len(d.workers)))
 		switch {
 		case err != nil:
 			return err
@@ -67,8 +78,8 @@ func (d *dispatcher) drain(ctx context.Context, w *worker, idle *roster) error {
 			p.reset()
 			continue
 		}
-		all := idle.rest()
-		p.wait(ctx, news, changed, all)
+		p.missed()
+		p.wait(ctx, news, idle.rest())
 		if !idle.rise() {
 			return nil
 		}
@@ -106,31 +117,5 @@ func (r *roster) rise() bool {
 	default:
 		r.working++
 		return true
-	}
-}
-
-// pacer spaces the looks at a store that has nothing: from a twentieth of top up to top.
-type pacer struct {
-	top    time.Duration
-	empty  int
-	jitter *rand.Rand
-}
-
-func newPacer(top time.Duration, jitter *rand.Rand) *pacer { return &pacer{top: top, jitter: jitter} }
-
-func (p *pacer) reset() { p.empty = 0 }
-
-// wait ends early when something was committed, the lanes changed, or done closes (nil never does).
-func (p *pacer) wait(ctx context.Context, news, changed, done <-chan struct{}) {
-	p.empty++
-	t := time.NewTimer(backoff(p.empty, p.top/20, p.top, p.jitter))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-news:
-		p.empty = 0
-	case <-changed:
-	case <-done:
-	case <-ctx.Done():
 	}
 }

@@ -135,7 +135,7 @@ func (t *tenure) end(ctx, hard context.Context, err error) error {
 }
 
 func (r *Relay) newDispatcher(hard context.Context, t *tenure, b *breaker) *dispatcher {
-	d := &dispatcher{tenure: t, news: newBell()}
+	d := &dispatcher{tenure: t}
 	for n := range r.config.Workers {
 		d.workers = append(d.workers, &worker{
 			tenure: t, publisher: r.publisher, keyOrdered: KeyOrdered(r.publisher), breaker: b,
@@ -156,7 +156,7 @@ func (d *dispatcher) listen(ctx context.Context) {
 			d.reacquire()
 		} else if d.holds(lanes) {
 			d.hear()
-			d.news.ring()
+			d.news.add(lanes)
 		}
 	}
 }

@@ -18,6 +18,7 @@ type spy struct {
 	onAcquire func() error                                  // before the store is asked; an error is the answer
 	onRenew   func() error                                  // likewise
 	onClaim   func(c *outbox.Claim)                         // sees each claim that has messages
+	onAnswer  func(c *outbox.Claim)                         // sees each claim
 	onSettle  func(ctx context.Context, n int) (int, error) // in place of the answer: n messages, or an error
 	onRelease func(ctx context.Context) error               // before the store is asked
 
@@ -60,6 +61,9 @@ func (s *spy) Claim(ctx context.Context, r outbox.ClaimRequest) (outbox.Claim, e
 	c, err := s.Store.Claim(ctx, r)
 	if s.onClaim != nil && len(c.Messages) > 0 {
 		s.onClaim(&c)
+	}
+	if s.onAnswer != nil {
+		s.onAnswer(&c)
 	}
 	return c, err
 }

@@ -54,7 +54,8 @@ type LaneReleaser interface {
 
 // Waker is a store that knows when new messages were committed. Wake sends the lanes that have some, nil for any,
 // and an empty list that is not nil when a session gave up its lanes; it coalesces, never blocks a writer, and
-// closes the channel when ctx ends. The relay polls all the same.
+// closes the channel when ctx ends. A claim of those lanes that is made afterwards finds the messages. The relay polls
+// all lanes all the same.
 type Waker interface {
 	Wake(ctx context.Context) <-chan []int
 }
@@ -102,6 +103,10 @@ type Claim struct {
 	Messages []*Claimed
 	// Suspects reports that suspect messages are due in these lanes: ask for them with ClaimRequest.Suspect.
 	Suspects bool
+	// Dry reports that nothing else can be claimed in these lanes, now or once all of Messages are delivered, but for
+	// suspects: no bound left anything out, and no message of the claim holds later ones of its key back. A store that is
+	// not sure leaves it false, and the relay looks again.
+	Dry bool
 }
 
 // Claimed is a message on its way, with what only relay and store know of it.

@@ -21,7 +21,7 @@ type tenure struct {
 	log      *slog.Logger
 	gauge    *gauge
 	observer *observer
-	changed  *bell         // rings when lanes were acquired
+	news     *news         // of commits, and of lanes that were acquired
 	hurry    chan struct{} // asks for a round at once
 
 	mu    sync.Mutex
@@ -34,8 +34,8 @@ func newTenure(store Store, config RelayConfig, g *gauge, o *observer) *tenure {
 	session := uuid.New()
 	return &tenure{
 		store: store, config: config, session: session, gauge: g, observer: o,
-		log:     config.Logger.With("relay", config.ID, "session", session),
-		changed: newBell(), hurry: make(chan struct{}, 1),
+		log:  config.Logger.With("relay", config.ID, "session", session),
+		news: newNews(), hurry: make(chan struct{}, 1),
 	}
 }
 
@@ -55,6 +55,12 @@ func (t *tenure) grip(worker, workers int) grip {
 			g.lanes = append(g.lanes, l)
 		}
 	}
+	return g
+}
+
+// only leaves the lanes that are named.
+func (g grip) only(named []int) grip {
+	g.lanes = slices.DeleteFunc(g.lanes, func(l Lease) bool { return !slices.Contains(named, l.Lane) })
 	return g
 }
 
@@ -164,7 +170,7 @@ func (t *tenure) acquire(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if t.hold(lanes.Held, before) {
-		t.changed.ring()
+		t.news.add(nil)
 	}
 	t.gauge.acquired(lanes.Held, nil)
 	t.gauge.enter(StateReady)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,46 +27,53 @@ type worker struct {
 	now        CycleEvent // the cycle that runs
 }
 
-// cycle makes one claim over the lanes of g and sees it through; it returns how many messages that were. Once ctx has
-// ended nothing new is handed over. An error ends the relay, or is ErrSessionEnded.
-func (w *worker) cycle(ctx context.Context, g grip) (int, error) {
+// cycle makes one claim over the lanes of g and sees it through. It returns how many messages that were, and whether
+// there may be more. Once ctx has ended nothing new is handed over. An error ends the relay, or is ErrSessionEnded.
+func (w *worker) cycle(ctx context.Context, g grip) (n int, more bool, err error) {
 	limit, leave := w.breaker.enter(ctx, w.config.Batch)
 	defer leave()
 	if ctx.Err() != nil || len(g.lanes) == 0 {
-		return 0, nil
+		return 0, true, nil
 	}
 	if !w.fresh(g.since) {
 		w.reacquire()
-		return 0, nil
+		return 0, true, nil
 	}
 	began, suspect := time.Now(), w.turn > 0
 	w.now = CycleEvent{Worker: w.number, Limit: limit, Waited: w.waited(), Calls: w.now.Calls[:0]}
 	claim, err := w.claim(ctx, g, limit, suspect)
-	if err == nil && len(claim.Messages) == 0 && claim.Suspects && !suspect {
-		suspect = true // there is nothing else
+	if err == nil && w.failed == 0 && len(claim.Messages) == 0 && (suspect || claim.Suspects) {
+		suspect = !suspect // there is nothing of the other kind
 		claim, err = w.claim(ctx, g, limit, suspect)
 	}
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer func() { w.share(claim, suspect, time.Since(began)) }()
 	if len(claim.Messages) == 0 {
 		if w.failed == 0 { // a claim without an answer was told of already
 			w.report(began)
 		}
-		return 0, nil
+		return 0, mayHaveMore(claim, nil), nil
 	}
 	outcomes, err := w.publish(ctx, g, claim)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	err = w.settle(claim, outcomes)
 	w.report(began)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	w.observe(ctx, outcomes)
-	return len(claim.Messages), w.config.stopped(outcomes)
+	return len(claim.Messages), mayHaveMore(claim, outcomes), w.config.stopped(outcomes)
+}
+
+// mayHaveMore reports whether there may be more to do than news will tell of: what c left behind, suspects, which wait
+// for their turn, and where a message was not delivered, the message itself and what it held back or let pass.
+func mayHaveMore(c Claim, outcomes []Outcome) bool {
+	undelivered := func(o Outcome) bool { return o.Verdict != Delivered }
+	return !c.Dry || c.Suspects || slices.ContainsFunc(outcomes, undelivered)
 }
 
 // share gives suspects, which are claimed one by one, as much of the worker's time as the batch before them took: many

@@ -1,5 +1,7 @@
 package mutants
 
+import "slices"
+
 const (
 	relayTest  = "./outbox#"
 	simulation = relayTest + "TestSimulation"
@@ -14,7 +16,7 @@ var engineBreaker = []Mutant{
 
 // Engine breaks the relay.
 func Engine() []Mutant {
-	return append(engineBreaker, []Mutant{
+	return slices.Concat(engineBreaker, looks, []Mutant{
 		{"a key's messages go out together", "outbox/order.go", "wave[i]++", "_ = i", relayTest + "TestRelay_order/hands_one_message_of_a_key_at_a_time"},
 		{"a changed topic is no cut", "outbox/order.go", "!keyOrdered || !sameDestination(claimed[j], c)", "!keyOrdered", relayTest + "TestRelay_order/cuts_a_claim_where_a_key_changes_its_topic"},
 		{"a failed message does not stop its key", "outbox/publish.go", "failed[key] = true", "failed[key] = false", simulation},
@@ -22,7 +24,7 @@ func Engine() []Mutant {
 		{"an outage is a failure", "outbox/outcome.go", "o.Verdict, o.RetryIn = Defer, p.backoff(c.Attempts+1, maxUnavailableBackoff, jitter)", "o.Verdict, o.RetryIn = ParkKey, 0", relayTest + "TestRelay/parks_nothing_in_a_long_outage"},
 		{"a claim without an answer is told of twice", "outbox/worker.go", "if w.failed == 0 {", "if true {", relayTest + "TestRelay_observer/is_told_of_a_claim_without"},
 		{"a stop frees no lanes", "outbox/relay.go", "t.release(hard)", "_ = hard", relayTest + "TestRelay_several/a_stop_in_the_middle"},
-		{"a commit wakes nobody", "outbox/relay.go", "d.news.ring()", "_ = lanes", relayTest + "TestRelay/takes_a_single_message_at_once"},
+		{"a commit wakes nobody", "outbox/relay.go", "d.news.add(lanes)", "_ = lanes", relayTest + "TestRelay/takes_a_single_message_at_once"},
 		{"a late claim is published", "outbox/publish.go", "if w.fresh(g.since) {", "if true {", relayTest + "TestRelay_lease/T1_"},
 		{"a claim is published to its end whatever became of the lease", "outbox/publish.go", " && w.fresh(w.renewed())", "", relayTest + "TestRelay_timing/a_claim_of_many_waves"},
 		{"MaxPublishDuration binds where it is not needed", "outbox/relay.go", "config.MaxPublishDuration = 0", "_ = ok", relayTest + "TestRelay_lease/MaxPublishDuration_does_not_bind"},
@@ -39,9 +41,8 @@ func Engine() []Mutant {
 		{"a commit cuts the wait for the broker short", "outbox/relay.go", "b, jitter := newBreaker(r.publisher, newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)", "b, jitter := newBreaker(r.publisher, newJitter(r.config.ID, -3)), newJitter(r.config.ID, -4)\n\tgo func() {\n\t\tfor ctx.Err() == nil && sleep(ctx, 10*time.Millisecond, nil) {\n\t\t\tb.mu.Lock()\n\t\t\tb.until = time.Time{}\n\t\t\tb.mu.Unlock()\n\t\t\tb.change.ring()\n\t\t}\n\t}()", relayTest + "TestRelay_backoff/of_an_outage"},
 		{"a failing store is asked at once", "outbox/tenure.go", "failed++", "_ = failed", relayTest + "TestRelay_backoff/of_a_failing_store"},
 		{"the log shows the key", "outbox/worker.go", "\"topic\", o.Topic", "\"topic\", o.Topic, \"key\", o.Key", relayTest + "TestRelay_logs/name_a_message"},
-		{"an idle relay asks for each worker", "outbox/dispatch.go", "n, err := d.workers[0].cycle(ctx, d.grip(0, 1))", "for _, w := range d.workers[1:] {\n\t\t\t_, _ = w.cycle(ctx, d.grip(0, 1))\n\t\t}\n\t\tn, err := d.workers[0].cycle(ctx, d.grip(0, 1))", relayTest + "TestRelay_idle/asks_once_a_poll"},
 		{"a relay without lanes asks", "outbox/worker.go", "if ctx.Err() != nil || len(g.lanes) == 0 {", "if ctx.Err() != nil {", relayTest + "TestRelay_idle/asks_nothing_without_a_lane"},
-		{"an idle relay polls too seldom", "outbox/dispatch.go", "backoff(p.empty, p.top/20, p.top, p.jitter)", "4 * p.top", relayTest + "TestRelay_idle/polls_where_nobody_tells"},
+		{"an idle relay polls too seldom", "outbox/pacer.go", "backoff(p.empty, p.top/20, p.top, p.jitter)", "4 * p.top", relayTest + "TestRelay_idle/polls_where_nobody_tells"},
 		{"a store may claim what it likes", "outbox/worker.go", "if len(c.Messages) > r.Limit || r.Suspect && len(c.Messages) > 1 {", "if false {", relayTest + "TestRelay_contract/a_store_that_claims_more_messages"},
 		{"a store may claim as many bytes as it likes", "outbox/worker.go", "if i > 0 && bytes > r.Bytes {", "if i > 0 && bytes > r.Bytes && r.Limit == 0 {", relayTest + "TestRelay_contract/a_store_that_claims_more_bytes"},
 		{"a publisher may answer as it likes", "outbox/publish.go", "if len(results) != len(messages) {", "if false {", relayTest + "TestRelay_contract/a_publisher_that_answers"},
@@ -70,5 +71,17 @@ func Engine() []Mutant {
 		{"a settle that fails does not show", "outbox/worker.go", "s.StoreDown = true", "_ = s", relayTest + "TestRelay_uncertain/a_settle_that_a_stop"},
 		{"rounds that fail do not show", "outbox/tenure.go", "t.gauge.acquired(nil, err)", "", relayTest + "TestRelay_Snapshot/rounds_that_fail"},
 		{"exhaustion is ignored", "outbox/outcome.go", "if c.Failures+1 >= p.MaxAttempts {", "if false {", relayTest + "TestRelay/parks_a_message_for_good_after_its_last_attempt"},
-	}...)
+	})
+}
+
+// looks breaks what decides when, and into which lanes, a relay looks.
+var looks = []Mutant{
+	{"an idle relay asks for each worker", "outbox/dispatch.go", "n, more, err := d.workers[0].cycle(ctx, g)", "for _, w := range d.workers[1:] {\n\t\t\t_, _, _ = w.cycle(ctx, g)\n\t\t}\n\t\tn, more, err := d.workers[0].cycle(ctx, g)", relayTest + "TestRelay_idle/asks_once_a_poll"},
+	{"news of a lane is looked for everywhere", "outbox/dispatch.go", "lanes == nil || p.due()", "len(lanes) > 0 || lanes == nil || p.due()", relayTest + "TestRelay_news/of_a_lane_is_looked_for_there_only"},
+	{"news holds off the polls", "outbox/dispatch.go", "case more:\n\t\t\tp.soon()", "default:\n\t\t\tp.missed()", relayTest + "TestRelay_steady_news/do_not_hide_a_commit"},
+	{"later news replaces earlier", "outbox/news.go", "n.lanes = slices.Concat(n.lanes, lanes)", "n.lanes = slices.Clone(lanes)", relayTest + "TestRelay_news/that_comes_while_a_claim_is_out"},
+	{"what a bound left behind waits for the poll", "outbox/worker.go", "return !c.Dry || c.Suspects ||", "return c.Suspects ||", relayTest + "TestRelay_news_goes_on/past_the_bound_of_a_key"},
+	{"what a skipped message held waits for the poll", "outbox/worker.go", "slices.ContainsFunc(outcomes, undelivered)", "slices.ContainsFunc(outcomes[:0], undelivered)", relayTest + "TestRelay_news_goes_on/behind_a_message_that_was_skipped"},
+	{"suspects wait while there are news", "outbox/worker.go", "return !c.Dry || c.Suspects ||", "return !c.Dry ||", relayTest + "TestRelay_news/of_which_suspects_are_seen"},
+	{"suspects that are gone end the look", "outbox/worker.go", "(suspect || claim.Suspects)", "!suspect && claim.Suspects", relayTest + "TestRelay_news/of_which_suspects_are_seen"},
 }

@@ -48,6 +48,8 @@ var storeClaim = []Mutant{
 	{"the limit is one too few", memClaim, "len(picked) == r.Limit", "len(picked) == r.Limit-1", storeTest + "claim/stops_at_its_limit_and_goes_on_from_there"},
 	{"the first message has to fit", memClaim, "len(picked) > 0 && bytes > r.Bytes", "bytes > r.Bytes", storeTest + "claim/stops_at_its_bytes_but_always_takes_the_first"},
 	{"a key has no bound", memClaim, "perKey[d.Key]++", "", storeTest + "claim/bounds_the_messages_of_one_key"},
+	{"lanes are dry whatever was left out", memClaim, "len(picked) == len(due) && len(due) < r.Limit && ", "", storeTest + "claim/calls_its_lanes_dry_only_if_they_are"},
+	{"lanes are dry behind a message that held its key", memClaim, "!slices.ContainsFunc(due, (*row).blocks)", "true", storeTest + "claim/calls_no_lane_dry"},
 	{"a lane is read that was not asked for", memClaim, "if own := &s.lanes[l.Lane]; own.owner == r.Session && own.epoch == l.Epoch && room > 0 {", "if own := &s.lanes[(l.Lane+1)%len(s.lanes)]; own.owner == r.Session && room > 0 {", storeTest + "claim/reads_only_the_lanes_that_were_asked_for"},
 	{"a claimed message holds nothing", memClaim, "if r.state.blocks() || r.claimed {", "if r.state.blocks() {", storeTest + "claim/leaves_the_later_messages_of_its_keys_to_nobody"},
 	{"the schedule is ignored", memClaim, ", r.due.After(now):", ":", storeTest + "claim/waits_for_the_time_of_a_scheduled_message"},

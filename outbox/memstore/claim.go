@@ -38,6 +38,7 @@ func (s *Store) Claim(_ context.Context, r outbox.ClaimRequest) (outbox.Claim, e
 		due = suspects[:min(1, len(suspects))]
 	}
 	picked := bound(due, r)
+	c.Dry = !r.Suspect && len(picked) == len(due) && len(due) < r.Limit && !slices.ContainsFunc(due, (*row).blocks)
 	if len(picked) > 0 {
 		s.put(r, picked)
 	}
@@ -95,6 +96,9 @@ func bound(due []*row, r outbox.ClaimRequest) []*row {
 	}
 	return picked
 }
+
+// blocks reports whether nothing later of its key may be claimed.
+func (r *row) blocks() bool { return r.state.blocks() }
 
 func (s *Store) put(r outbox.ClaimRequest, picked []*row) {
 	c := &claim{session: r.Session}

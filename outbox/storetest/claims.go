@@ -90,6 +90,47 @@ var claimCases = []Case{
 		},
 	},
 	{
+		Name:     "claim/calls_its_lanes_dry_only_if_they_are",
+		Contract: "When a claim that says Dry has been delivered, nothing that was there can be claimed in its lanes, whatever bounds it had.",
+		Check: func(f *Fixture) {
+			a := f.join(long)
+			f.putAll("a", "1", "2", "3", "4", "5", "6", "7")
+			f.putAll("b", "1", "2")
+			for i := range 30 { // many keys, also of one lane
+				f.put(message(fmt.Sprint("c", i), "0123456789"))
+			}
+			a.wantDryLast(func(r *outbox.ClaimRequest) { r.Limit = 3 })
+			for i := range 30 {
+				f.put(message(fmt.Sprint("c", i), "0123456789"))
+			}
+			a.wantDryLast(func(r *outbox.ClaimRequest) { r.Bytes = 25 })
+			f.putAll("a", "1", "2", "3", "4", "5", "6", "7")
+			for i := range 30 {
+				f.put(message(fmt.Sprint("c", i), "0123456789"))
+			}
+			a.wantDryLast(func(r *outbox.ClaimRequest) { r.PerKey, r.Limit = 2, 20 })
+		},
+	},
+	{
+		Name:     "claim/calls_no_lane_dry_behind_a_message_that_held_its_key",
+		Contract: "A claim is not Dry if delivering it lets later messages of a key pass.",
+		Check: func(f *Fixture) {
+			a := f.join(long)
+			f.putAll("a", "1", "2")
+			a.settleEach(a.claim(), func(m *outbox.Claimed) outbox.Outcome {
+				if string(m.Payload) == "1" {
+					return failed(outbox.Retry, 0)
+				}
+				return released
+			})
+			c := a.claimSome()
+			f.want("due again", payloads(c), []string{"1"})
+			f.want("dry", c.Dry, false)
+			a.settle(c, delivered)
+			f.want("let pass", payloads(a.claim()), []string{"2"})
+		},
+	},
+	{
 		Name:     "claim/reads_only_the_lanes_that_were_asked_for",
 		Contract: "A claim holds messages of the requested lanes only.",
 		Check: func(f *Fixture) {
@@ -173,4 +214,20 @@ var claimCases = []Case{
 			f.want("claimed later", payloads(a.claim()), []string{"1"})
 		},
 	},
+}
+
+// wantDryLast claims and delivers until a claim is empty: those before must not have called the lanes dry.
+func (s *session) wantDryLast(bounded func(*outbox.ClaimRequest)) {
+	s.Helper()
+	for dry := false; ; {
+		c := s.claim(bounded)
+		if len(c.Messages) == 0 {
+			return
+		}
+		if dry {
+			s.Errorf("claimed %d messages in lanes that were dry", len(c.Messages))
+		}
+		dry = c.Dry
+		s.settle(c, delivered)
+	}
 }
