@@ -49,6 +49,7 @@ type storedRow struct {
 	handle
 	message outbox.Message
 	ord     int
+	wide    int   // bytes of a payload that was not read with the rest
 	broken  error // its headers cannot be read
 }
 
@@ -83,7 +84,7 @@ func (s *Store) Claim(ctx context.Context, r outbox.ClaimRequest) (outbox.Claim,
 // claim makes one claim and moves the cursors by its answer.
 func (s *Store) claim(ctx context.Context, ses *session, r outbox.ClaimRequest) (claimAnswer, error) {
 	start := time.Now()
-	q := ses.plan(r, start)
+	q := ses.plan(r, start, s.dialect.room)
 	answer, err := s.dialect.claim(ctx, s.pool, q)
 	if err != nil {
 		return claimAnswer{}, err

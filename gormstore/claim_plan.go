@@ -42,13 +42,13 @@ func (p *postgres) explainClaim(ctx context.Context, q querier) (plan ClaimPlan,
 	name := p.names.quote("outbox_explain_" + uuid.NewString())
 	for _, statement := range []string{
 		"SET LOCAL plan_cache_mode = force_generic_plan",
-		"PREPARE " + name + " AS " + p.sql.claim,
+		"PREPARE " + name + " AS " + p.sql.read,
 	} {
 		if _, err := q.ExecContext(ctx, statement); err != nil {
 			return plan, err
 		}
 	}
-	const arguments = 12 // of pgClaim
+	const arguments = 10 // of pgRead
 	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", arguments), ", ")
 	var text string
 	row := q.QueryRowContext(ctx, "EXPLAIN (FORMAT JSON) EXECUTE "+name+" ("+nulls+")")

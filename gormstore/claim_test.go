@@ -1,6 +1,7 @@
 package gormstore_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -134,6 +135,9 @@ func TestClaim(t *testing.T) {
 			}
 		})
 	})
+	t.Run("brings_payloads_of_any_size", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) { f.bringsPayloads() })
+	})
 	t.Run("takes_no_more_of_a_key_than_asked_and_comes_back_for_the_rest", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			var want []uuid.UUID
@@ -201,6 +205,34 @@ func TestClaim(t *testing.T) {
 			}
 		})
 	})
+}
+
+// bringsPayloads claims payloads below and above what PostgreSQL reads with the rest of a row, a thousand bytes here,
+// up to the bound of the batch and beyond.
+func (f *fixture) bringsPayloads() {
+	f.Helper()
+	want := map[uuid.UUID][]byte{}
+	for i, size := range []int{-1, 0, 999, 1000, 1001, 1, 4000, 2_000, 100_000} { // the last one exceeds the bound
+		m := message(fmt.Sprint(i))
+		m.Payload = nil
+		if size >= 0 {
+			m.Payload = bytes.Repeat([]byte{byte('a' + i)}, size)
+		}
+		f.store1(m)
+		want[m.ID] = m.Payload
+	}
+	r := f.started()
+	got := map[uuid.UUID][]byte{}
+	for range 3 {
+		c := r.claim(func(q *outbox.ClaimRequest) { q.Limit, q.Bytes = 20, 20_000 })
+		for _, m := range c.Messages {
+			got[m.ID] = m.Payload
+		}
+		r.settle(c, all(outbox.Delivered))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("payloads (-want +got):\n%s", diff)
+	}
 }
 
 // settleDown claims until no bound for late commits holds the cursors back: a claim moves it for the next one, and

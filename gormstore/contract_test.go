@@ -73,7 +73,7 @@ func TestIsolation(t *testing.T) {
 			tx := f.writer().tx
 			exec(t, tx, "UPDATE outbox_lanes SET nudge = nudge + 1")
 			claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), r.request()) })
-			f.waiting(1, "WITH late")
+			f.waiting(1, "WITH mine")
 			if err := tx.Commit().Error; err != nil {
 				t.Fatal(err)
 			}

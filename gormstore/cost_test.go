@@ -31,7 +31,7 @@ func (t *tally) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trace
 	defer t.mu.Unlock()
 	t.all++
 	switch {
-	case strings.Contains(data.SQL, "put AS ("):
+	case strings.Contains(data.SQL, "WITH late AS"):
 		t.counts["claim"]++
 		tell(t.claims)
 	case strings.Contains(data.SQL, `UPDATE "outbox_sessions" SET expires_at`):

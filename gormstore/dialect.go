@@ -55,6 +55,7 @@ type capturer interface {
 
 // claimer serves the hot path of relays.
 type claimer interface {
+	room(q claimQuery) int // how many messages of each lane a claim looks for at first
 	claim(ctx context.Context, pool *sql.DB, q claimQuery) (claimAnswer, error)
 	settle(ctx context.Context, pool *sql.DB, s settlement) (settled, error)
 }

@@ -117,6 +117,7 @@ func TestDrivers(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, connect(t, quick(t)), 8, gormstore.Config{StrictKeys: true})
 			f.livesThrough(f.orderOf)
+			f.bringsPayloads()
 		})
 	}
 }

@@ -56,7 +56,7 @@ func (f *fixture) gateMariaDB(key int64) (open func()) {
 }
 
 // gated is what a claim is seen to do before a gate.
-func (f *fixture) gated() string { return f.either("WITH late", "GET_LOCK") }
+func (f *fixture) gated() string { return f.either("WITH mine", "GET_LOCK") }
 
 // waitingMariaDB waits until n statements that contain text wait for a lock.
 func (f *fixture) waitingMariaDB(n int, text string) {

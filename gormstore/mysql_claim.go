@@ -174,6 +174,8 @@ func (c *myClaim) suspect(ctx context.Context) error {
 	return err
 }
 
+func (*mysql) room(q claimQuery) int { return q.fairRoom() }
+
 // fill gives each lane its room first, and then what is left of the batch to those that have more.
 func (c *myClaim) fill(ctx context.Context) error {
 	var first []string

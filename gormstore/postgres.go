@@ -25,29 +25,29 @@ type postgres struct {
 
 // postgresSQL are the rendered statements, each beside its only caller.
 type postgresSQL struct {
-	meta, insert, insertOne                 string
-	claim, claimPerKey, claimSuspect        string
-	settleDelivered, settle, reblock, share string
-	join, renew, bury, stop, free, fold     string
-	table, lock, giveBack, take             string
-	raise, drop, prune                      string
-	lockOf, nudge                           string
-	channel, announce, backlog              string
-	keys                                    keySQL
-	inbox                                   inboxSQL
-	settleKeeping, keepDelivered            string
-	purgeArchive, freeze, aside             string
-	pause                                   pauseSQL
-	wakeAside                               []string
-	acts                                    map[verb]string
-	oversee                                 overseeSQL
-	failures                                string
+	meta, insert, insertOne                  string
+	read, readPerKey, readSuspect, put, wide string
+	settleDelivered, settle, reblock, share  string
+	join, renew, bury, stop, free, fold      string
+	table, lock, giveBack, take              string
+	raise, drop, prune                       string
+	lockOf, nudge                            string
+	channel, announce, backlog               string
+	keys                                     keySQL
+	inbox                                    inboxSQL
+	settleKeeping, keepDelivered             string
+	purgeArchive, freeze, aside              string
+	pause                                    pauseSQL
+	wakeAside                                []string
+	acts                                     map[verb]string
+	oversee                                  overseeSQL
+	failures                                 string
 }
 
 func newPostgres(n names) *postgres {
 	r := n.replacer()
-	claim := func(pick string) string {
-		text := replaceAll(pgClaim, "{pick}", pick)
+	read := func(pick string) string {
+		text := replaceAll(pgRead, "{pick}", pick)
 		return r.Replace(replaceAll(replaceAll(text, "{columns}", pgColumns), "{free}", pgFree))
 	}
 	settle := func(text string, keep bool) string { return r.Replace(pgKeeping(text, keep)) }
@@ -55,7 +55,8 @@ func newPostgres(n names) *postgres {
 	act := func(change string) string { return r.Replace(replaceAll(pgAct, "{change}", change)) }
 	return &postgres{names: n, sql: postgresSQL{
 		meta: r.Replace(pgMeta), insert: r.Replace(pgInsert), insertOne: r.Replace(pgInsertOne),
-		claim: claim(pgPick), claimPerKey: claim(pgPickPerKey), claimSuspect: claim(pgPickSuspect),
+		read: read(pgPick), readPerKey: read(pgPickPerKey), readSuspect: read(pgPickSuspect),
+		put: r.Replace(pgPut), wide: r.Replace(pgWide),
 		settleDelivered: settle(pgSettleDelivered, false), settle: settle(pgSettle, false),
 		keepDelivered: settle(pgSettleDelivered, true), settleKeeping: settle(pgSettle, true),
 		purgeArchive: r.Replace(pgPurgeArchive), freeze: r.Replace(pgFreeze),

@@ -24,34 +24,32 @@ type wire struct{ asked, plain atomic.Bool }
 // errScan means that the connection's rows have to be scanned. Nothing has been sent.
 var errScan = errors.New("not a plain connection of pgx")
 
-// claimOnWire runs a claim statement on a connection of pgx. A dead one is replaced, as database/sql does.
-func (p *postgres) claimOnWire(ctx context.Context, pool *sql.DB, text string, args []any) (a claimAnswer, err error) {
+// onWire gives do a connection of pgx. A dead one is replaced, as database/sql does.
+func (p *postgres) onWire(ctx context.Context, pool *sql.DB, do func(conn *pgx.Conn) error) (err error) {
 	for range 3 {
-		if a, err = p.claimOnConn(ctx, pool, text, args); !errors.Is(err, driver.ErrBadConn) {
+		if err = p.wire.on(ctx, pool, do); !errors.Is(err, driver.ErrBadConn) {
 			break
 		}
 	}
-	return a, err
+	return err
 }
 
-func (p *postgres) claimOnConn(ctx context.Context, pool *sql.DB, text string, args []any) (a claimAnswer, err error) {
-	if p.wire.asked.Load() && !p.wire.plain.Load() {
-		return a, errScan
+func (w *wire) on(ctx context.Context, pool *sql.DB, do func(conn *pgx.Conn) error) error {
+	if w.asked.Load() && !w.plain.Load() {
+		return errScan
 	}
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return a, err
+		return err
 	}
 	defer conn.Close()
-	err = conn.Raw(func(raw any) error {
-		c, ok := p.wire.conn(raw)
+	return conn.Raw(func(raw any) error {
+		c, ok := w.conn(raw)
 		if !ok {
 			return errScan
 		}
-		a, err = queryWire(ctx, c, text, args)
-		return err
+		return do(c)
 	})
-	return a, err
 }
 
 // conn returns pgx's connection if it answers in the binary format. The first one speaks for all of the pool.
@@ -72,16 +70,20 @@ func (w *wire) conn(raw any) (*pgx.Conn, bool) {
 }
 
 func queryWire(ctx context.Context, conn *pgx.Conn, text string, args []any) (claimAnswer, error) {
-	args = append([]any{pgx.QueryResultFormats{pgx.BinaryFormatCode}}, args...)
-	rows, err := conn.Query(ctx, text, args...)
+	rows, err := onPlainConn(ctx, conn, text, args...)
 	if err != nil {
-		if pgconn.SafeToRetry(err) {
-			return claimAnswer{}, driver.ErrBadConn
-		}
 		return claimAnswer{}, err
 	}
 	defer rows.Close()
 	return readWire(rows)
+}
+
+func onPlainConn(ctx context.Context, conn *pgx.Conn, text string, args ...any) (pgx.Rows, error) {
+	rows, err := conn.Query(ctx, text, append([]any{pgx.QueryResultFormats{pgx.BinaryFormatCode}}, args...)...)
+	if err != nil && pgconn.SafeToRetry(err) {
+		return nil, driver.ErrBadConn
+	}
+	return rows, err
 }
 
 func readWire(rows pgx.Rows) (claimAnswer, error) {
@@ -108,7 +110,7 @@ type wireRow struct {
 	before *storedRow
 }
 
-// header reads the first row, see pgClaim.
+// header reads the first row, see pgRead.
 func (w *wireRow) header() (claimAnswer, error) {
 	if ord := w.next(); ord != nil {
 		return claimAnswer{}, errNoHeader
@@ -119,8 +121,8 @@ func (w *wireRow) header() (claimAnswer, error) {
 		bound := bigEndian(low)
 		a.rewound = &bound
 	}
-	a.suspects, a.cut = w.int() > 0, w.int() > 0
-	w.at += 6
+	a.suspects = w.int() > 0
+	w.at += 7
 	a.snapshot = string(w.next())
 	var err error
 	a.nudges, err = parseNudges(string(w.next()))
@@ -142,6 +144,7 @@ func (w *wireRow) message() *storedRow {
 	m.Topic, m.Key, m.Type = w.text(same.Topic), w.text(same.Key), w.text(same.Type)
 	m.ContentType, m.Transport, m.Tenant = w.text(same.ContentType), w.text(same.Transport), w.text(same.Tenant)
 	m.Headers, r.broken = decodeHeaders(w.next())
+	r.wide = w.int()
 	m.Payload = w.bytes()
 	r.Message = m
 	return r

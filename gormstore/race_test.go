@@ -326,6 +326,16 @@ func await[T any](f *fixture, c <-chan result[T]) result[T] {
 	}
 }
 
+// marks are what locks have left behind in the lanes.
+func (f *fixture) marks() (marks string) {
+	f.Helper()
+	query := f.db.Raw("SELECT string_agg(xmax::text, ',' ORDER BY lane) FROM outbox_lanes")
+	if err := query.Scan(&marks).Error; err != nil {
+		f.Fatal(err)
+	}
+	return marks
+}
+
 func TestRace(t *testing.T) {
 	t.Run("a_slow_claim_is_recovered_by_the_takeover_that_waits_for_it", func(t *testing.T) {
 		onServers(t, func(t *testing.T, f *fixture) {
@@ -367,7 +377,7 @@ func TestRace(t *testing.T) {
 			tx := f.writer().tx
 			exec(t, tx, "SELECT lane FROM outbox_lanes ORDER BY lane FOR UPDATE")
 			claimed := background(func() (outbox.Claim, error) { return f.store.Claim(t.Context(), a.request()) })
-			f.waiting(1, f.either("WITH late", "LOCK IN SHARE MODE"))
+			f.waiting(1, f.either("WITH mine", "LOCK IN SHARE MODE"))
 			exec(t, tx, "UPDATE outbox_lanes SET epoch = epoch + 2") // to another and back, who delivered everything
 			exec(t, tx, "DELETE FROM outbox_messages")
 			if err := tx.Commit().Error; err != nil {
@@ -380,6 +390,18 @@ func TestRace(t *testing.T) {
 				t.Errorf("%d claims, want none", n)
 			}
 		})
+	})
+	t.Run("a_claim_that_finds_nothing_writes_nothing", func(t *testing.T) {
+		t.Parallel()
+		f := onPostgres(t)
+		r := f.started()
+		before := f.marks()
+		if c := r.claim(); len(c.Messages) != 0 {
+			t.Fatalf("claimed %d messages of none", len(c.Messages))
+		}
+		if after := f.marks(); after != before {
+			t.Errorf("lanes bear the marks of %s, want those of before, %s", after, before)
+		}
 	})
 	t.Run("a_settle_that_waited_behind_a_takeover_changes_nothing", func(t *testing.T) {
 		for name, decide := range map[string]func(*outbox.Claimed) outbox.Outcome{

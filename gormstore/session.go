@@ -81,8 +81,8 @@ func (s *Store) forget(id uuid.UUID) {
 	delete(s.sessions, id)
 }
 
-// plan says where a claim reads.
-func (ses *session) plan(r outbox.ClaimRequest, now time.Time) claimQuery {
+// plan says where a claim reads, and how much of each lane.
+func (ses *session) plan(r outbox.ClaimRequest, now time.Time, roomOf func(claimQuery) int) claimQuery {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	q := claimQuery{ClaimRequest: r, highest: ses.highest}
@@ -97,7 +97,7 @@ func (ses *session) plan(r outbox.ClaimRequest, now time.Time) claimQuery {
 	q.open = mergeHorizons(states)
 	rescan := ses.chooseRescan(q.ClaimRequest, now)
 	q.rescan = len(rescan) > 0
-	room := q.room()
+	room := roomOf(q)
 	for i, lease := range q.Lanes {
 		start := q.open.floor(states[i].cursor)
 		if rescan[lease.Lane] {
@@ -109,8 +109,8 @@ func (ses *session) plan(r outbox.ClaimRequest, now time.Time) claimQuery {
 	return q
 }
 
-// room is how many messages each lane gives before others are asked for more.
-func (q claimQuery) room() int {
+// fairRoom is a room for each lane that is to give its part before others are asked for more.
+func (q claimQuery) fairRoom() int {
 	room := q.Limit/max(1, len(q.Lanes)) + 1
 	if q.PerKey > 0 {
 		room = max(room, 2*q.PerKey) // a key at its bound leaves as much for others
@@ -198,11 +198,12 @@ func (ses *session) apply(q claimQuery, a claimAnswer, read []reading, took time
 // advance moves one lane on.
 func (l *laneState) advance(r reading, open *horizon) {
 	l.horizon = open
+	if r.held {
+		l.nudge = r.nudge
+	}
 	switch {
 	case !r.held:
 		l.cursor = 0
-	case r.nudge != l.nudge: // an operator unblocked something; this snapshot may be older than the nudge it read
-		l.nudge, l.cursor = r.nudge, 0
 	case r.cut:
 		l.cursor = r.next
 	default:

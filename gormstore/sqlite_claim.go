@@ -125,6 +125,8 @@ type filler struct {
 	last   []int64 // number, by ord
 }
 
+func (*sqlite) room(q claimQuery) int { return q.fairRoom() }
+
 // fill gives each lane its room first, and then what is left of the batch to those that have more.
 func (l *sqlite) fill(ctx context.Context, db querier, q claimQuery, a *claimAnswer) error {
 	list, err := collect[int](db.QueryContext(ctx, l.sql.waiting))

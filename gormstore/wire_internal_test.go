@@ -38,7 +38,7 @@ func FuzzWire(f *testing.F) {
 			encoded(t, pgtype.Int8OID, seq), encoded(t, pgtype.Int2OID, lane), encoded(t, pgtype.Int2OID, int16(0)),
 			encoded(t, pgtype.Int4OID, int32(5)), nil, nil, encoded(t, pgtype.Int4OID, int32(3)),
 			encoded(t, pgtype.TimestamptzOID, at), encoded(t, pgtype.TimestamptzOID, at),
-			[]byte(topic), []byte(key), []byte(kind), nil, nil, nil, bytes.Clone(headers), bytes.Clone(payload),
+			[]byte(topic), []byte(key), []byte(kind), nil, nil, nil, bytes.Clone(headers), nil, bytes.Clone(payload),
 		}
 		got := (&wireRow{values: values}).message()
 		same := (&wireRow{values: values, before: got}).message()
@@ -63,7 +63,7 @@ func FuzzWireRow(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x01|0123456789abcdef|x||1:2,3:4||||||"), true)
 	f.Add([]byte("|||||||||||0,1|1:1|"), false)
 	f.Fuzz(func(t *testing.T, row []byte, null bool) {
-		const columns = 19
+		const columns = 20
 		values := bytes.SplitN(row, []byte("|"), columns)
 		for len(values) < columns {
 			values = append(values, nil)
