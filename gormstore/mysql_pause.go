@@ -20,9 +20,11 @@ ON DUPLICATE KEY UPDATE ` + "`by` = VALUES(`by`), reason = VALUES(reason), at = 
 VALUES ({now}, ?, ?, ?, UNHEX(REPLACE(?, '-', '')), ?, ?)`
 
 	// myAside finds what was set aside, and steps over what another end of a pause is making due.
-	myAside = `SELECT seq FROM {messages} FORCE INDEX (due)
+	myAside = `SELECT seq ` + myLeft + ` LIMIT ? FOR UPDATE SKIP LOCKED`
+	myLeft  = `FROM {messages} FORCE INDEX (due)
 WHERE state IN (1, 2, 4) AND lane IN (SELECT lane FROM {lanes}) AND available_at = {aside}
-  AND (? = '' OR topic = ?) AND (? = '' OR ` + "`key`" + ` = ?) LIMIT ? FOR UPDATE SKIP LOCKED`
+  AND (? = '' OR topic = ?) AND (? = '' OR ` + "`key`" + ` = ?)`
+	myAnyLeft   = `SELECT EXISTS (SELECT 1 ` + myLeft + `)`
 	myWakeAside = `UPDATE {messages} FORCE INDEX (PRIMARY) SET available_at = {now} WHERE seq IN ({seqs})`
 
 	myNarrow   = `UPDATE {claims} FORCE INDEX (PRIMARY) SET seqs = '[{seqs}]' WHERE token = {token}`
@@ -34,6 +36,7 @@ func (m *mysql) pauseSQL() pauseSQL {
 	return pauseSQL{
 		put: m.text(myPutPause), end: m.text(myEndPause), forget: m.text(myForgetPause), ending: m.text(myEnding),
 		active: m.text(myActive), audit: m.text(myAuditScope),
+		left: m.text(myAnyLeft, "{aside}", fmt.Sprint(asideMicros)),
 	}
 }
 

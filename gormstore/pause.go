@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,12 @@ import (
 // that sees a new nudge reads the pauses. Messages of a claim that turn out to be paused are set aside (aside.go).
 
 const resumeBatch = 1000
+
+// States of messages that are set aside, each with an index of its own.
+const (
+	waitingStates = "IN (1, 2)"
+	suspectState  = "= 4"
+)
 
 // pauser keeps pauses. Times are in the form of the dialect.
 type pauser interface {
@@ -32,6 +39,7 @@ type pauseSQL struct {
 	active string // → topic, key, by, reason, µs since 1970: that are not ending
 	ending string // → topic, key
 	forget string // topic, key: remove what is ending
+	left   string // topic twice, key twice → whether messages of the scope are set aside
 	audit  string // by, reason, act, nil id, topic, key
 }
 
@@ -121,8 +129,8 @@ func scopeLanes(scope outbox.Scope, count int) []int {
 }
 
 // finishPauses makes due again what pauses that are ending had set aside, in small transactions, and forgets them.
-// What another pause covers is set aside again by the next claim. A process that ends half-way leaves the rest to
-// Prune.
+// What another pause covers is set aside again by the next claim. A process that ends half-way, or that steps over
+// what another is making due, leaves the rest to Prune.
 func (s *Store) finishPauses(ctx context.Context) error {
 	scopes, err := readScopes(s.pool.QueryContext(ctx, s.dialect.pauseSQL().ending))
 	if err != nil {
@@ -132,14 +140,30 @@ func (s *Store) finishPauses(ctx context.Context) error {
 		if err := s.wakeAside(ctx, scope); err != nil {
 			return err
 		}
-		_, err := s.changeRows(ctx, func(q querier) (int, error) {
-			return count(q.ExecContext(ctx, s.dialect.pauseSQL().forget, scope.Topic, scope.Key))
-		})
-		if err != nil {
+		if err := s.forgetPause(ctx, scope); err != nil && !errors.Is(err, errStillAside) {
 			return err
 		}
 	}
 	return nil
+}
+
+// errStillAside keeps a pause: somebody else, who may not get to the end, is making the last of it due.
+var errStillAside = errors.New("messages are set aside")
+
+// forgetPause looks once the pause's row is locked, so that the pause cannot begin anew meanwhile.
+func (s *Store) forgetPause(ctx context.Context, scope outbox.Scope) error {
+	return s.dialect.transact(ctx, s.pool, func(q querier) error {
+		texts := s.dialect.pauseSQL()
+		if _, err := q.ExecContext(ctx, texts.forget, scope.Topic, scope.Key); err != nil {
+			return err
+		}
+		var left bool
+		row := q.QueryRowContext(ctx, texts.left, scope.Topic, scope.Topic, scope.Key, scope.Key)
+		if err := row.Scan(&left); err != nil || !left {
+			return err
+		}
+		return errStillAside
+	})
 }
 
 func (s *Store) wakeAside(ctx context.Context, scope outbox.Scope) error {

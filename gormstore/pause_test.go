@@ -104,6 +104,28 @@ func TestPause(t *testing.T) {
 			}
 		})
 	})
+	t.Run("is_not_forgotten_while_another_makes_the_last_of_it_due", func(t *testing.T) {
+		onServers(t, func(t *testing.T, f *fixture) {
+			f.enqueue("a", "b")
+			r := f.started()
+			f.do(f.store.Pause(t.Context(), because, topic))
+			r.claim()
+			other := f.writer().tx
+			exec(t, other, "UPDATE outbox_messages SET available_at = "+f.now())
+			f.do(f.store.Resume(t.Context(), because, topic))
+			f.do(other.Rollback().Error)
+			if c := r.claim(); len(c.Messages) != 0 {
+				t.Errorf("claimed %d messages that are set aside", len(c.Messages))
+			}
+			f.prune(10)
+			if c := r.claim(); len(c.Messages) != 2 {
+				t.Errorf("claimed %d messages, want 2", len(c.Messages))
+			}
+			if n := f.count("outbox_pauses"); n != 0 {
+				t.Errorf("%d pauses are left", n)
+			}
+		})
+	})
 	t.Run("is_recorded", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			f.do(f.store.Pause(t.Context(), because, topic))

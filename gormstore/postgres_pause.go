@@ -26,9 +26,12 @@ SET by = excluded.by, reason = excluded.reason, at = clock_timestamp(), ending =
 	// pgWakeAside steps over rows that another end of a pause is making due.
 	pgWakeAside = `
 UPDATE {messages} SET available_at = clock_timestamp() WHERE id = ANY (ARRAY (
-  SELECT m.id FROM {lanes} l JOIN {messages} m ON m.lane = l.lane
-  WHERE m.state {in} AND m.available_at = {aside} AND ($1 = '' OR m.topic = $2) AND ($3 = '' OR m.key = $4)
-  LIMIT $5 FOR UPDATE OF m SKIP LOCKED))`
+  SELECT m.id {left} LIMIT $5 FOR UPDATE OF m SKIP LOCKED))`
+
+	// pgLeft is what is set aside of a scope: what waits, or suspects.
+	pgLeft = `FROM {lanes} l JOIN {messages} m ON m.lane = l.lane
+  WHERE m.state {in} AND m.available_at = {aside} AND ($1 = '' OR m.topic = $2) AND ($3 = '' OR m.key = $4)`
+	pgAnyLeft = `SELECT EXISTS (SELECT {waiting}) OR EXISTS (SELECT {suspect})`
 
 	// pgAside keeps suspects what they are; anything else waits as for a retry.
 	pgAside = `
@@ -42,16 +45,20 @@ SELECT count(*) FROM c`
 
 func (p *postgres) pauseSQL() pauseSQL { return p.sql.pause }
 
-// pgWakes make due what waits, and suspects.
+func pgLeftIn(states string) string {
+	return replaceAll(pgLeft, "{in}", states, "{aside}", pgAsideTime)
+}
+
 func pgWakes(render func(string) string) []string {
-	wake := func(in string) string { return render(replaceAll(pgWakeAside, "{in}", in, "{aside}", pgAsideTime)) }
-	return []string{wake("IN (1, 2)"), wake("= 4")}
+	wake := func(states string) string { return render(replaceAll(pgWakeAside, "{left}", pgLeftIn(states))) }
+	return []string{wake(waitingStates), wake(suspectState)}
 }
 
 func newPgPauseSQL(render func(string) string) pauseSQL {
 	return pauseSQL{
 		put: render(pgPutPause), end: render(pgEndPause), forget: render(pgForgetPause), ending: render(pgEnding),
 		active: render(replaceAll(pgActive, "{at}", microseconds("at"))), audit: render(pgAuditScope),
+		left: render(replaceAll(pgAnyLeft, "{waiting}", pgLeftIn(waitingStates), "{suspect}", pgLeftIn(suspectState))),
 	}
 }
 

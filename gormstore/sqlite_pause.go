@@ -21,9 +21,12 @@ ON CONFLICT (topic, key) DO UPDATE SET by = excluded.by, reason = excluded.reaso
 INSERT INTO {audit} (at, by, reason, act, message, topic, key) VALUES ({now}, ?, ?, ?, ?, ?, ?)`
 
 	liteWakeAside = `
-UPDATE {messages} SET available_at = {now} WHERE seq IN (
-  SELECT seq FROM {messages} m
-  WHERE m.state {in} AND m.available_at = {aside} AND (? = '' OR m.topic = ?) AND (? = '' OR m.key = ?) LIMIT ?)`
+UPDATE {messages} SET available_at = {now} WHERE seq IN (SELECT seq {left} LIMIT ?5)`
+
+	// liteLeft is what is set aside of a scope: what waits, or suspects.
+	liteLeft = `FROM {messages} m
+  WHERE m.state {in} AND m.available_at = {aside} AND (?1 = '' OR m.topic = ?2) AND (?3 = '' OR m.key = ?4)`
+	liteAnyLeft = `SELECT EXISTS (SELECT 1 {waiting}) OR EXISTS (SELECT 1 {suspect})`
 
 	liteNarrow   = `UPDATE {claims} SET ids = ? WHERE token = ?`
 	liteSetAside = `UPDATE {messages} SET state = CASE state WHEN 4 THEN 4 ELSE 2 END, available_at = {aside}
@@ -34,10 +37,13 @@ func (l *sqlite) pauseSQL() pauseSQL { return l.sql.pause }
 
 var liteAsideTime = fmt.Sprint(asideMicros)
 
-// liteWakes make due what waits, and suspects.
+func liteLeftIn(states string) string {
+	return replaceAll(liteLeft, "{in}", states, "{aside}", liteAsideTime)
+}
+
 func liteWakes(render func(string) string) []string {
-	wake := func(in string) string { return render(replaceAll(liteWakeAside, "{in}", in, "{aside}", liteAsideTime)) }
-	return []string{wake("IN (1, 2)"), wake("= 4")}
+	wake := func(states string) string { return render(replaceAll(liteWakeAside, "{left}", liteLeftIn(states))) }
+	return []string{wake(waitingStates), wake(suspectState)}
 }
 
 func (l *sqlite) wakeAside(ctx context.Context, q querier, scope outbox.Scope, limit int) (int, error) {
@@ -48,6 +54,8 @@ func newLitePauseSQL(render func(string) string) pauseSQL {
 	return pauseSQL{
 		put: render(litePutPause), end: render(liteEndPause), forget: render(liteForgetPause), ending: render(liteEnding),
 		active: render(liteActive), audit: render(liteAuditScope),
+		left: render(replaceAll(
+			liteAnyLeft, "{waiting}", liteLeftIn(waitingStates), "{suspect}", liteLeftIn(suspectState))),
 	}
 }
 
