@@ -67,7 +67,8 @@ func (p *Publisher) inspect(ctx context.Context, exchanges []string) (warnings [
 	}
 	ctx, cancel := context.WithTimeout(ctx, managementTimeout)
 	defer cancel()
-	m := management{url: p.config.Management, vhost: uri.Vhost}
+	m := newManagement(p.config.Management, uri.Vhost, p.config.TLS)
+	defer m.client.CloseIdleConnections()
 	for _, name := range exchanges {
 		if name == amqp091.DefaultExchange {
 			continue // it has no settings, and every queue is bound to it

@@ -19,7 +19,8 @@ type Config struct {
 	// URLs are the broker's addresses, amqp://user:password@host:port/vhost or amqps://…, as RabbitMQ's URI
 	// specification writes them. Each is tried in turn, beginning with the one that worked last.
 	URLs []string
-	// TLS is used with amqps URLs. Defaults to the host name of the URL and the system's roots.
+	// TLS is used with amqps URLs, and for Management where that is https. Defaults to the host name of the URL and
+	// the system's roots.
 	TLS *tls.Config
 	// Route returns the exchange and the routing key of a message; exchange "" is the broker's default
 	// exchange, whose routing key is the name of a queue. It must return the same for the same message.

@@ -3,6 +3,7 @@ package amqp
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,17 @@ const (
 )
 
 // management asks RabbitMQ's management API what AMQP does not show. Fields are those of the API.
-type management struct{ url, vhost string }
+type management struct {
+	url, vhost string
+	client     *http.Client
+}
+
+// newManagement asks at url; tls, which may be nil, is used where that is https. Close its idle connections.
+func newManagement(url, vhost string, tls *tls.Config) management {
+	return management{url, vhost, &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: tls.Clone(), ForceAttemptHTTP2: true,
+	}}}
+}
 
 type settings map[string]any
 
@@ -125,7 +136,7 @@ func (m management) get(ctx context.Context, into any, path ...string) error {
 	if err != nil {
 		return errors.New("ask the management API: want Config.Management of the form http://user:password@host:15672")
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := m.client.Do(request)
 	if err != nil {
 		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err

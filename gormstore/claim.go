@@ -60,6 +60,7 @@ type claimAnswer struct {
 	nudges   map[int]int64 // of the lanes that the session still holds
 	suspects bool
 	cut      bool         // the byte bound left messages out
+	refused  bool         // nothing was claimed, because others were quicker
 	late     map[int]bool // lanes in which lower numbers may still come
 	rows     []*storedRow
 	dry      bool // see outbox.Claim
@@ -105,7 +106,7 @@ func (s *Store) claim(ctx context.Context, ses *session, r outbox.ClaimRequest) 
 
 // isDry reports whether lanes that were read hold nothing else to claim, now or once the claim has been delivered.
 func isDry(q claimQuery, a claimAnswer, read []reading) bool {
-	return !q.Suspect &&
+	return !q.Suspect && !a.refused &&
 		!slices.ContainsFunc(read, func(r reading) bool { return r.cut }) &&
 		!slices.ContainsFunc(a.rows, func(r *storedRow) bool { return r.state.blocks() })
 }

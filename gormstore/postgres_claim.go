@@ -47,7 +47,7 @@ func (p *postgres) claim(ctx context.Context, pool *sql.DB, q claimQuery) (claim
 			return a, err
 		}
 	}
-	return claimAnswer{}, nil // which holds no lane: the next claim reads them all from their start
+	return claimAnswer{refused: true}, nil // and holds no lane: the next claim reads them all from their start
 }
 
 // room is the whole batch: lanes that a full one leaves out come first in the next.

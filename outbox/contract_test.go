@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,6 +193,19 @@ func TestRelay_outcomes(t *testing.T) {
 				t.Errorf("got %+v, want one lost claim with one uncertain message", got)
 			}
 			wantStopped(t, stop)
+		})
+	})
+	t.Run("what_a_lost_claim_would_have_parked_neither_stops_the_relay_nor_is_logged_as_parked", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, b := newSpy(), new(broker)
+			b.answer = refuse("1")
+			s.onSettle = func(context.Context, int) (int, error) { return 0, outbox.ErrClaimLost }
+			enqueue(t, s.Store, message("a", "1"))
+			config := outbox.RelayConfig{Policy: outbox.Policy{OnExhausted: outbox.Stop, MaxAttempts: 1}}
+			text := logged(t, s, b, config, func() { time.Sleep(time.Second) })
+			if !strings.Contains(text, "claim was lost") || strings.Contains(text, "message was parked") {
+				t.Errorf("want a lost claim in the log, and no parked message:\n%s", text)
+			}
 		})
 	})
 	t.Run("what_an_operator_took_away_is_no_lost_claim", func(t *testing.T) {

@@ -66,6 +66,10 @@ func (w *worker) cycle(ctx context.Context, g grip) (n int, more bool, err error
 		return 0, false, err
 	}
 	w.observe(ctx, outcomes)
+	if isClaimLost(w.now.Err) { // whoever took the claim decides what becomes of its messages
+		return len(claim.Messages), true, nil
+	}
+	w.logOutcomes(outcomes)
 	return len(claim.Messages), mayHaveMore(claim, outcomes), w.config.stopped(outcomes)
 }
 
@@ -221,7 +225,7 @@ func written(outcomes []Outcome) int {
 	return n
 }
 
-// observe opens or closes the breaker, if the publisher was asked, and logs what an operator should know.
+// observe opens or closes the breaker, if the publisher was asked.
 func (w *worker) observe(ctx context.Context, outcomes []Outcome) {
 	var opened, closed bool
 	if len(w.now.Calls) > 0 {
@@ -243,6 +247,10 @@ func (w *worker) observe(ctx context.Context, outcomes []Outcome) {
 		tell(w.observer, w.observer.Breaker, BreakerEvent{})
 	}
 	w.waiting.note(w.log, outcomes)
+}
+
+// logOutcomes tells an operator what was recorded of messages that failed.
+func (w *worker) logOutcomes(outcomes []Outcome) {
 	for _, o := range outcomes {
 		switch o.Verdict {
 		case ParkKey, ParkOne:
