@@ -46,26 +46,30 @@ func (s *Store) acquire(ctx context.Context, q querier, r outbox.LaneRequest) (o
 	if err := s.heartbeat(ctx, q, r); err != nil {
 		return outbox.Lanes{}, err
 	}
-	table, err := s.survey(ctx, q)
+	table, recovered, err := s.survey(ctx, q)
 	if err != nil {
 		return outbox.Lanes{}, err
+	}
+	if recovered {
+		r.Drained = nil // they go in the next round: locks are taken in the order of lanes, and others are held by now
 	}
 	return s.rebalance(ctx, q, r, table)
 }
 
 // survey tells who holds what, once those that have expired are buried and their work is recovered.
-func (s *Store) survey(ctx context.Context, q querier) (laneTable, error) {
-	table, err := s.dialect.table(ctx, q)
+func (s *Store) survey(ctx context.Context, q querier) (table laneTable, recovered bool, err error) {
+	table, err = s.dialect.table(ctx, q)
 	if err == nil && table.expired {
 		if err := s.recoverExpired(ctx, q); err != nil {
-			return laneTable{}, err
+			return laneTable{}, false, err
 		}
+		recovered = true
 		table, err = s.dialect.table(ctx, q)
 	}
 	if err != nil {
-		return laneTable{}, fmt.Errorf("read lanes: %w", err)
+		return laneTable{}, false, fmt.Errorf("read lanes: %w", err)
 	}
-	return table, nil
+	return table, recovered, nil
 }
 
 func (s *Store) recoverExpired(ctx context.Context, q querier) error {

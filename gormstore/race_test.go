@@ -500,6 +500,38 @@ func TestRace(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a_round_that_recovers_another_session_waits_for_no_lane_of_its_own", func(t *testing.T) {
+		onServers(t, func(t *testing.T, f *fixture) {
+			a, b := f.relay(), f.started()
+			settleRounds(a, b)
+			for range 14 {
+				f.relay().acquire() // so that b has to give lanes back even without a
+			}
+			b.acquire()
+			a.acquireFor(shortLease)
+			f.expired(a)
+			act := f.writer().tx
+			var draining int
+			for _, l := range b.lanes {
+				if l.Draining {
+					exec(t, act, "SELECT lane FROM outbox_lanes WHERE lane = ? FOR UPDATE", l.Lane)
+					draining++
+				}
+			}
+			lanes := await(f, background(func() (outbox.Lanes, error) { return b.tryAcquire(testLease) }))
+			if lanes.err != nil || draining == 0 {
+				t.Fatalf("acquired with %d lanes to give back: %v", draining, lanes.err)
+			}
+			if err := f.store.RenewLanes(t.Context(), a.id, testLease); !errors.Is(err, outbox.ErrSessionEnded) {
+				t.Errorf("the expired session renews: %v, want ErrSessionEnded", err)
+			}
+			f.do(act.Rollback().Error)
+			held := len(b.lanes)
+			if b.acquire(); len(b.lanes) != held-draining {
+				t.Errorf("holds %d lanes after the next round, want %d", len(b.lanes), held-draining)
+			}
+		})
+	})
 }
 
 // expired waits until the database takes a session for dead.
