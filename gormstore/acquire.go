@@ -46,7 +46,7 @@ func (s *Store) acquire(ctx context.Context, q querier, r outbox.LaneRequest) (o
 	if err := s.heartbeat(ctx, q, r); err != nil {
 		return outbox.Lanes{}, err
 	}
-	table, recovered, err := s.survey(ctx, q)
+	table, recovered, err := s.survey(ctx, q, r.Session)
 	if err != nil {
 		return outbox.Lanes{}, err
 	}
@@ -57,10 +57,12 @@ func (s *Store) acquire(ctx context.Context, q querier, r outbox.LaneRequest) (o
 }
 
 // survey tells who holds what, once those that have expired are buried and their work is recovered.
-func (s *Store) survey(ctx context.Context, q querier) (table laneTable, recovered bool, err error) {
+func (s *Store) survey(
+	ctx context.Context, q querier, session uuid.UUID,
+) (table laneTable, recovered bool, err error) {
 	table, err = s.dialect.table(ctx, q)
 	if err == nil && table.expired {
-		if err := s.recoverExpired(ctx, q); err != nil {
+		if err := s.recoverExpired(ctx, q, session); err != nil {
 			return laneTable{}, false, err
 		}
 		recovered = true
@@ -72,10 +74,15 @@ func (s *Store) survey(ctx context.Context, q querier) (table laneTable, recover
 	return table, recovered, nil
 }
 
-func (s *Store) recoverExpired(ctx context.Context, q querier) error {
+// recoverExpired ends the round of a session that expired since its heartbeat, and so was buried with the others. All
+// of that is undone: lanes that it took now would belong to a stopped session, which nobody buries again.
+func (s *Store) recoverExpired(ctx context.Context, q querier, session uuid.UUID) error {
 	expired, err := s.dialect.bury(ctx, q)
 	if err != nil {
 		return fmt.Errorf("bury expired sessions: %w", err)
+	}
+	if slices.Contains(expired, session) {
+		return errEnded
 	}
 	return s.recover(ctx, q, expired)
 }

@@ -105,6 +105,16 @@ func TestLanes(t *testing.T) {
 			f.spread(8, a, b)
 		})
 	})
+	t.Run("are_not_lost_with_a_session_that_expires_in_its_own_round", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			a, b := f.relay(), f.relay()
+			if _, err := a.tryAcquire(0); !errors.Is(err, outbox.ErrSessionEnded) {
+				t.Errorf("got %v, want ErrSessionEnded", err)
+			}
+			b.acquire()
+			f.spread(8, b)
+		})
+	})
 	t.Run("keep_their_epoch_while_they_are_kept", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			a := f.started()
