@@ -217,7 +217,7 @@ func TestShow(t *testing.T) {
 					got.Delivery.DeliveredAt.Before(got.Delivery.CreatedAt) || len(got.Audit) != 1 {
 					t.Errorf("got %+v, want the delivery and the act", got)
 				}
-				d.run("purge", "--older-than", "0s").want(0)
+				d.run("purge", "--older-than", "0s", "--reason", "tidy").want(0)
 				d.run("show", m.ID.String()).want(0, "was delivered and is not in the archive", "requeue", "mended")
 			})
 		}

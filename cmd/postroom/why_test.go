@@ -53,7 +53,7 @@ func TestShow_why(t *testing.T) {
 		d.run("show", second.ID.String()).want(0, first.ID.String()+" is before it in its key and is paused")
 	})
 	t.Run("a_pending_one_for_a_relay_to_start", func(t *testing.T) {
-		d.run("release", "--relay", "shop-1").want(0)
+		d.run("release", "--relay", "shop-1", "--reason", "its host is gone").want(0)
 		if got, want := why(d, 7), "no relay lives: start one, or see in its log why it ended"; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
