@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -60,6 +64,7 @@ type world struct {
 	keys      map[string]*sync.Mutex
 	crashes   int
 	lost      int
+	dumped    sync.Once
 }
 
 func chaosKeys() map[string]*sync.Mutex {
@@ -115,9 +120,7 @@ func (w *world) relays(ctx, drained context.Context, random *rand.Rand) {
 	for drained.Err() == nil && !w.finished(ctx) {
 		w.run(ctx, drained, &relay{fixture: w.fixture, id: uuid.New()}, random)
 	}
-	if drained.Err() != nil {
-		w.Error("messages were left when the time was up")
-	}
+	w.late(drained)
 }
 
 func (w *world) finished(ctx context.Context) bool {
@@ -167,6 +170,7 @@ func (w *world) run(ctx, drained context.Context, r *relay, random *rand.Rand) {
 			}
 		}
 	}
+	w.late(drained)
 	if err := w.store.ReleaseLanes(w.Context(), r.id); err != nil {
 		w.Error(err)
 	}
@@ -212,6 +216,16 @@ func (w *world) publish(ctx context.Context, c outbox.Claim, random *rand.Rand) 
 	return err == nil
 }
 
+// late fails the test when the time is up, with what stands in the way, before anybody lets go of it.
+func (w *world) late(drained context.Context) {
+	if drained.Err() == nil {
+		return
+	}
+	w.dumped.Do(func() {
+		w.Error("messages were left when the time was up:" + w.dump("sessions", "lanes", "claims", "blocks", "messages"))
+	})
+}
+
 func (w *world) note(n *int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -253,4 +267,35 @@ func (w *world) check() {
 	if total == 0 || w.crashes == 0 {
 		w.Error("nothing happened")
 	}
+}
+
+// dump is what tables hold: of each up to fifty rows, without payloads and headers.
+func (w *world) dump(tables ...string) string {
+	var text strings.Builder
+	for _, table := range tables {
+		var rows []map[string]any
+		if err := w.db.Table("outbox_" + table).Limit(50).Find(&rows).Error; err != nil {
+			fmt.Fprintf(&text, "\n%s: %v", table, err)
+		}
+		for _, row := range rows {
+			fmt.Fprintf(&text, "\n%s:", table)
+			for _, column := range slices.Sorted(maps.Keys(row)) {
+				if row[column] != nil && column != "payload" && column != "headers" {
+					fmt.Fprintf(&text, " %s=%s", column, cell(row[column]))
+				}
+			}
+		}
+	}
+	return text.String()
+}
+
+// cell is a value of a row: text as it is, an id in hexadecimal digits.
+func cell(value any) string {
+	if b, ok := value.([]byte); ok {
+		if !utf8.Valid(b) {
+			return fmt.Sprintf("%x", b)
+		}
+		value = string(b)
+	}
+	return fmt.Sprint(value)
 }
