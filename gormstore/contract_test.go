@@ -60,7 +60,7 @@ type conformant struct {
 // SingleWriter reports whether a second write transaction has to wait for the first.
 func (c conformant) SingleWriter() bool { return c.single }
 
-// TestIsolation: a database whose default is stricter must not turn a claim that waited into an error.
+// TestIsolation: a database whose default is stricter must not turn a claim or a heartbeat that waited into an error.
 func TestIsolation(t *testing.T) {
 	for _, level := range []string{"repeatable read", "serializable"} {
 		t.Run(level, func(t *testing.T) {
@@ -80,6 +80,12 @@ func TestIsolation(t *testing.T) {
 			if c := await(f, claimed); c.err != nil || len(c.value.Messages) != 2 {
 				t.Errorf("claimed %d messages, %v; want 2", len(c.value.Messages), c.err)
 			}
+			tx = f.writer().tx
+			exec(t, tx, "UPDATE outbox_sessions SET relay = 'another'")
+			renewed := background(func() (any, error) { return nil, f.store.RenewLanes(t.Context(), r.id, testLease) })
+			f.waiting(1, "SET expires_at")
+			f.do(tx.Commit().Error)
+			f.do(await(f, renewed).err)
 		})
 	}
 }

@@ -16,7 +16,11 @@ var errEnded = errors.New("session ended")
 
 // RenewLanes extends the lease of a session, see outbox.LaneRenewer. It uses [Config.Control] when that is given.
 func (s *Store) RenewLanes(ctx context.Context, session uuid.UUID, lease time.Duration) error {
-	alive, err := s.dialect.renew(ctx, s.control(), session, lease)
+	var alive bool
+	err := s.dialect.once(ctx, s.control(), func(q querier) (err error) {
+		alive, err = s.dialect.renew(ctx, q, session, lease)
+		return err
+	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("renew lanes: %w", err)
