@@ -17,7 +17,7 @@ type laneTable struct {
 	owners   []uuid.UUID // by lane; zero for none
 	epochs   []int64
 	sessions map[uuid.UUID]time.Duration // alive, and how long for
-	expired  bool                        // some are neither alive nor buried
+	expired  []uuid.UUID                 // neither alive nor buried
 }
 
 // AcquireLanes is a session's heartbeat and round of rebalancing, see outbox.Store.
@@ -61,8 +61,8 @@ func (s *Store) survey(
 	ctx context.Context, q querier, session uuid.UUID,
 ) (table laneTable, recovered bool, err error) {
 	table, err = s.dialect.table(ctx, q)
-	if err == nil && table.expired {
-		if err := s.recoverExpired(ctx, q, session); err != nil {
+	if orphans := table.orphans(); err == nil && len(table.expired)+len(orphans) > 0 {
+		if err := s.recoverExpired(ctx, q, session, orphans); err != nil {
 			return laneTable{}, false, err
 		}
 		recovered = true
@@ -76,7 +76,7 @@ func (s *Store) survey(
 
 // recoverExpired ends the round of a session that expired since its heartbeat, and so was buried with the others. All
 // of that is undone: lanes that it took now would belong to a stopped session, which nobody buries again.
-func (s *Store) recoverExpired(ctx context.Context, q querier, session uuid.UUID) error {
+func (s *Store) recoverExpired(ctx context.Context, q querier, session uuid.UUID, orphans []uuid.UUID) error {
 	expired, err := s.dialect.bury(ctx, q)
 	if err != nil {
 		return fmt.Errorf("bury expired sessions: %w", err)
@@ -84,7 +84,19 @@ func (s *Store) recoverExpired(ctx context.Context, q querier, session uuid.UUID
 	if slices.Contains(expired, session) {
 		return errEnded
 	}
-	return s.recover(ctx, q, expired)
+	return s.recover(ctx, q, append(expired, orphans...))
+}
+
+// orphans are owners of lanes that are no sessions any more. A session ends together with its lanes, so somebody has
+// deleted it, or stamped it, by hand.
+func (t laneTable) orphans() (owners []uuid.UUID) {
+	for _, owner := range t.owners {
+		_, alive := t.sessions[owner]
+		if owner != uuid.Nil && !alive && !slices.Contains(t.expired, owner) && !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
 }
 
 // heartbeat never makes a session again that this store has seen: its row may have been pruned.

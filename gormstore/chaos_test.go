@@ -286,6 +286,9 @@ func (w *world) dump(tables ...string) string {
 			}
 		}
 	}
+	for _, line := range w.store.LaneStates() {
+		fmt.Fprint(&text, "\nremembered: ", line)
+	}
 	return text.String()
 }
 

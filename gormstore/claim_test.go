@@ -33,8 +33,10 @@ func TestClaim(t *testing.T) {
 			if age := time.Since(got.CreatedAt); age < -time.Minute || age > time.Minute {
 				t.Errorf("CreatedAt is %v, want now", got.CreatedAt)
 			}
+			if got.CreatedAt.Location() != time.UTC || got.AvailableAt.Location() != time.UTC {
+				t.Errorf("times are %v and %v, want UTC", got.CreatedAt, got.AvailableAt)
+			}
 			got.CreatedAt = time.Time{}
-			got.AvailableAt = got.AvailableAt.UTC()
 			if diff := cmp.Diff(*m, got); diff != "" {
 				t.Errorf("claimed message (-want +got):\n%s", diff)
 			}

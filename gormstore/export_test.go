@@ -2,6 +2,7 @@ package gormstore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -71,4 +72,25 @@ func (s *Store) Transact(ctx context.Context, fn func(exec func(text string) err
 			return err
 		})
 	})
+}
+
+// LaneStates are what the store remembers of its sessions' lanes, a line for each.
+func (s *Store) LaneStates() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines []string
+	for id, ses := range s.sessions {
+		ses.mu.Lock()
+		for lane, l := range ses.lanes {
+			base := int64(-1)
+			if l.horizon != nil {
+				base = l.horizon.base
+			}
+			lines = append(lines, fmt.Sprintf("session=%x lane=%d epoch=%d nudge=%d cursor=%d base=%d turn=%d open=%v",
+				id[:], lane, l.epoch, l.nudge, l.cursor, base, l.turn, l.open))
+		}
+		ses.mu.Unlock()
+	}
+	slices.Sort(lines)
+	return lines
 }

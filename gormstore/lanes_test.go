@@ -115,6 +115,24 @@ func TestLanes(t *testing.T) {
 			f.spread(8, b)
 		})
 	})
+	for name, end := range map[string]string{
+		"deleted": "DELETE FROM outbox_sessions",
+		"stamped": "UPDATE outbox_sessions SET stopped_at = expires_at",
+	} {
+		t.Run("of_a_session_that_was_"+name+"_by_hand_are_recovered", func(t *testing.T) {
+			onEach(t, func(t *testing.T, f *fixture) {
+				f.enqueue("a", "b")
+				a, b := f.started(), f.relay()
+				a.claim()
+				exec(t, f.db, end)
+				b.acquire()
+				f.spread(8, b)
+				if c := b.claim(); len(c.Messages) != 0 || !c.Suspects {
+					t.Errorf("claimed %d messages, suspects %v; want suspects alone", len(c.Messages), c.Suspects)
+				}
+			})
+		})
+	}
 	t.Run("keep_their_epoch_while_they_are_kept", func(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			a := f.started()

@@ -123,7 +123,7 @@ func makeSchema(ctx context.Context, q querier, d dialect) error {
 		return err
 	}
 	if text != "" {
-		if _, err := q.ExecContext(ctx, text); err != nil {
+		if _, err := q.ExecContext(ctx, text); err != nil && !isDuplicate(err) { // of another process, which was quicker
 			return err
 		}
 	}

@@ -130,7 +130,7 @@ func readTable(rows *sql.Rows, err error) (laneTable, error) {
 		}
 		switch {
 		case !lane.Valid && left <= 0:
-			t.expired = true
+			t.expired = append(t.expired, id.UUID)
 			continue
 		case !lane.Valid:
 			t.sessions[id.UUID] = time.Duration(left) * time.Microsecond

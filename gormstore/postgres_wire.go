@@ -188,7 +188,7 @@ func (w *wireRow) time() time.Time {
 		return time.Time{}
 	}
 	us := bigEndian(v)
-	return time.Unix(year2000+us/1e6, us%1e6*1e3)
+	return time.Unix(year2000+us/1e6, us%1e6*1e3).UTC()
 }
 
 // bigEndian reads a smallint, integer or bigint.

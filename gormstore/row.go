@@ -24,7 +24,8 @@ func readRow(rows *sql.Rows) (*storedRow, error) {
 	r.ord-- // WITH ORDINALITY counts from one
 	r.state, r.Attempts, r.Failures, r.Crashes = state(stateOf.V), attempts.V, failures.V, crashes.V
 	r.wide = wide.V
-	m.Version, m.AvailableAt = max(version.V, 1), available.Time
+	m.Version, m.AvailableAt = max(version.V, 1), available.Time.UTC()
+	m.CreatedAt = m.CreatedAt.UTC()
 	m.Key, m.Transport, m.Tenant = key.String, transport.String, tenant.String
 	m.Headers, r.broken = decodeHeaders(headers)
 	return r, nil

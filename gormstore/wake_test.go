@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -184,6 +185,22 @@ func TestMigrate(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+	t.Run("may_run_several_times_at_once_for_a_new_schema", func(t *testing.T) {
+		db := openPostgres(t, gorm.Config{})
+		for i := range 3 {
+			schema := fmt.Sprint("new_", i, time.Now().Format("_150405_000000"))
+			t.Cleanup(func() { exec(t, db, "DROP SCHEMA "+schema+" CASCADE") })
+			results := make(chan error, 8)
+			for range cap(results) {
+				go func() { results <- gormstore.Migrate(t.Context(), db, gormstore.MigrateConfig{Schema: schema}) }()
+			}
+			for range cap(results) {
+				if err := <-results; err != nil {
+					t.Error(err)
+				}
+			}
 		}
 	})
 	t.Run("takes_any_schema_name", func(t *testing.T) {
