@@ -48,8 +48,8 @@ func widths(asked []outbox.ClaimRequest) (ns []int) {
 	return ns
 }
 
-// seldom is a relay that looks at all lanes a few times and then leaves it for a minute.
-var seldom = outbox.RelayConfig{Poll: time.Minute}
+// seldom is a relay that looks at all lanes a few times and then leaves it for about a minute; its label decides when.
+var seldom = outbox.RelayConfig{ID: "seldom", Poll: time.Minute}
 
 func settleDown() { time.Sleep(time.Hour + time.Second) } // between two rounds and polls
 

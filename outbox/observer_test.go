@@ -58,7 +58,7 @@ func TestRelay_observer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, b, w := &scripted{Store: memstore.New(memstore.Config{})}, &broker{pause: 100 * time.Millisecond}, new(watcher)
 			s.claim, b.answer = takes(10*time.Millisecond), refuse("bad")
-			stop := start(t, s, b, outbox.RelayConfig{Poll: time.Minute, Observer: w.observer()})
+			stop := start(t, s, b, outbox.RelayConfig{ID: "watched", Poll: time.Minute, Observer: w.observer()})
 			time.Sleep(time.Hour + time.Second) // between rounds and polls
 			enqueue(t, s.Store, message("a", "1"), message("b", "bad"), message("a", "2"))
 			time.Sleep(40 * time.Millisecond) // they are out
@@ -92,7 +92,7 @@ func TestRelay_observer(t *testing.T) {
 	t.Run("counts_news_from_the_first_that_no_claim_came_after", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, b, w := memstore.New(memstore.Config{}), &broker{pause: 100 * time.Millisecond}, new(watcher)
-			stop := start(t, s, b, outbox.RelayConfig{Poll: time.Minute, Observer: w.observer()})
+			stop := start(t, s, b, outbox.RelayConfig{ID: "watched", Poll: time.Minute, Observer: w.observer()})
 			time.Sleep(time.Hour + time.Second)
 			for _, n := range numbers(3) {
 				enqueue(t, s, message(n, n))
