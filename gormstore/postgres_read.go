@@ -61,11 +61,9 @@ FROM late
 UNION ALL
 ({pick})`
 
-// pgPick reads each lane by number: what is due again, and what is ready at or above the lane's start. A message is
-// left out while an earlier one of its key blocks.
-const pgPick = `
-SELECT l.ord, r.*
-FROM (SELECT * FROM mine ORDER BY ord) l CROSS JOIN LATERAL (
+// pgLane reads lane l by number, as far as its room: what is due again, and what is ready at or above the lane's start.
+// A message is left out while an earlier one of its key blocks.
+const pgLane = `
   SELECT u.* FROM (
     (SELECT {columns} FROM {messages} m
       WHERE m.lane = l.lane AND m.state IN (1, 2) AND m.available_at <= now()
@@ -77,7 +75,11 @@ FROM (SELECT * FROM mine ORDER BY ord) l CROSS JOIN LATERAL (
         AND {free}
       ORDER BY m.seq LIMIT l.room)
   ) u
-  ORDER BY u.seq LIMIT l.room
+  ORDER BY u.seq LIMIT l.room`
+
+const pgPick = `
+SELECT l.ord, r.*
+FROM (SELECT * FROM mine ORDER BY ord) l CROSS JOIN LATERAL (` + pgLane + `
 ) r
 LIMIT $2`
 
@@ -87,20 +89,8 @@ SELECT l.ord, r.id, r.seq, r.lane, r.state, r.attempts, r.failures, r.crashes, r
   r.created_at, r.topic, r.key, r.type, r.content_type, r.transport, r.tenant, r.headers, r.wide, r.payload
 FROM (SELECT * FROM mine ORDER BY ord) l CROSS JOIN LATERAL (
   SELECT k.* FROM (
-    SELECT u.*, row_number() OVER (PARTITION BY u.key ORDER BY u.seq) AS nth FROM (
-      SELECT v.* FROM (
-        (SELECT {columns} FROM {messages} m
-          WHERE m.lane = l.lane AND m.state IN (1, 2) AND m.available_at <= now()
-            AND {free}
-          ORDER BY m.available_at LIMIT l.room)
-        UNION ALL
-        (SELECT {columns} FROM {messages} m
-          WHERE m.lane = l.lane AND m.state = 0 AND m.seq >= l.start
-            AND {free}
-          ORDER BY m.seq LIMIT l.room)
-      ) v
-      ORDER BY v.seq LIMIT l.room
-    ) u
+    SELECT v.*, row_number() OVER (PARTITION BY v.key ORDER BY v.seq) AS nth FROM (` + pgLane + `
+    ) v
   ) k
   WHERE k.key IS NULL OR k.nth <= $11::integer
   ORDER BY k.seq
