@@ -89,6 +89,14 @@ marker_of() { cat "$state/$1/marker" 2>/dev/null || echo "$state/$1"; }
 
 is_running() { pid_of "$1" >/dev/null; }
 
+# has_ended reports whether the process that we started is gone. Its command line says nothing here: it names our folder
+# only once the process has become the server.
+has_ended() {
+  local pid
+  pid=$(head -n 1 "$state/$1/pid" 2>/dev/null) || return 1
+  [ -n "$pid" ] && [ ! -d "/proc/$pid" ]
+}
+
 # detach starts a server in a session of its own, without our terminal and lock.
 detach() {
   local server=$1
@@ -102,7 +110,7 @@ await() {
   local server=$1 seconds=$2 end=$((SECONDS + $2))
   shift 2
   until "$@" 2>/dev/null; do
-    if ! is_running "$server" && [ -s "$state/$server/pid" ]; then
+    if has_ended "$server"; then
       tail -n 20 "$state/$server/log" >&2 || true
       die "$server ended while it started; see $state/$server/log"
     fi
