@@ -195,7 +195,7 @@ func wantStory(t *testing.T, b *tab) {
 		"/":         {"2 messages are parked", "2 messages are held", "Parked\n2", "Held\n2"},
 		"/failures": {"2 ", "schema registry says no"},
 		"/held":     {"customer-0", "customer-1"},
-		"/relays":   {"relay-1", "live", "64: 0–63", "ready"},
+		"/relays":   {"relay-1", "alive", "64: 0–63", "ready"},
 		"/pauses":   {"Nothing is paused."},
 		"/audit":    {"Nobody has done anything yet."},
 	} {

@@ -17,7 +17,7 @@ type relaysPage struct {
 
 type session struct {
 	outbox.Session
-	State string // live, expired or stopped
+	State string // alive, expired or stopped
 	Level string
 	Strip string // path data of the lanes it holds
 	Width int    // of the strip, one a lane
@@ -50,7 +50,7 @@ func (d *Dashboard) relays(v *visit) (page, error) {
 }
 
 func newSession(s outbox.Session, lanes int) session {
-	shown := session{Session: s, State: "live", Level: "good", Width: lanes, In: laneRanges(s.Lanes)}
+	shown := session{Session: s, State: "alive", Level: "good", Width: lanes, In: laneRanges(s.Lanes)}
 	switch {
 	case s.Stopped:
 		shown.State, shown.Level = "stopped", ""

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -23,8 +24,14 @@ type keySQL struct {
 
 // Reserve takes the key for r.Owner unless it is held, see [idempotency.Store]. The lease begins when the key is taken,
 // by the database's clock. It returns [ErrInsideTransaction] when ctx carries a transaction of the database, because a
-// reservation that others cannot see reserves nothing.
+// reservation that others cannot see reserves nothing, and an *outbox.FieldError for a lease below a microsecond.
 func (s *Store) Reserve(ctx context.Context, r idempotency.Reservation) (idempotency.Record, error) {
+	if r.Lease < time.Microsecond {
+		return idempotency.Record{}, &outbox.FieldError{
+			Field: "Lease", Code: outbox.CodeOutOfRange, Limit: int(time.Microsecond), Got: int(r.Lease),
+			Hint: "choose a time that covers the request",
+		}
+	}
 	if _, ok := s.FromContext(ctx); ok {
 		return idempotency.Record{}, ErrInsideTransaction
 	}

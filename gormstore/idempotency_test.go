@@ -55,6 +55,16 @@ func TestIdempotencyKeys(t *testing.T) {
 			}
 		})
 	})
+	t.Run("are_refused_with_a_lease_that_ends_as_it_begins", func(t *testing.T) {
+		onEach(t, func(t *testing.T, f *fixture) {
+			r := reservation("k")
+			r.Lease = time.Nanosecond
+			_, err := f.store.Reserve(t.Context(), r)
+			if field, ok := errors.AsType[*outbox.FieldError](err); !ok || field.Field != "Lease" {
+				t.Errorf("got %v, want a FieldError of Lease", err)
+			}
+		})
+	})
 	t.Run("ask_for_the_tables", func(t *testing.T) {
 		store, err := gormstore.Open(openSQLite(t, gorm.Config{}), gormstore.Config{})
 		if err != nil {

@@ -38,7 +38,7 @@ type Message struct {
 	// Tenant is whom the message belongs to. Defaults to the tenant of the context, see [WithTenant].
 	Tenant string
 	// AvailableAt is the earliest time of delivery. Until then the message neither holds its key nor is held by it; then
-	// it joins the key's order. Defaults to at once.
+	// it joins the key's order. At most the year 9998. Defaults to at once.
 	AvailableAt time.Time
 	// CreatedAt is when the message was stored, by the database's clock. Enqueue ignores what the caller put here.
 	CreatedAt time.Time

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -26,6 +27,8 @@ func TestPrepare_refuses(t *testing.T) {
 		{"a_key_of_1025_bytes", func(m *outbox.Message) { m.Key = long(1025) }, outbox.FieldError{Field: "Key", Code: outbox.CodeTooLong, Limit: 1024, Got: 1025}},
 		{"a_negative_version", func(m *outbox.Message) { m.Version = -1 }, outbox.FieldError{Field: "Version", Code: outbox.CodeOutOfRange, Limit: 1, Got: -1}},
 		{"version_65536", func(m *outbox.Message) { m.Version = 65536 }, outbox.FieldError{Field: "Version", Code: outbox.CodeOutOfRange, Limit: 65535, Got: 65536}},
+		{"a_time_in_the_year_9999", func(m *outbox.Message) { m.AvailableAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }, outbox.FieldError{Field: "AvailableAt", Code: outbox.CodeOutOfRange, Limit: 9998, Got: 9999}},
+		{"a_time_before_Christ", func(m *outbox.Message) { m.AvailableAt = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) }, outbox.FieldError{Field: "AvailableAt", Code: outbox.CodeOutOfRange, Limit: 1, Got: -1}},
 		{"a_body_above_the_configured_limit", func(m *outbox.Message) { m.Payload = make([]byte, 101) }, outbox.FieldError{Field: "Payload", Code: outbox.CodeTooLong, Limit: 100, Got: 101}},
 		{"NUL_in_a_header", func(m *outbox.Message) { m.Headers[0].Value = "a\x00b" }, outbox.FieldError{Field: "Headers[0].Value", Code: outbox.CodeControl}},
 		{"invalid_UTF-8_in_a_header", func(m *outbox.Message) { m.Headers[0].Value = "a\xff" }, outbox.FieldError{Field: "Headers[0].Value", Code: outbox.CodeNotUTF8}},

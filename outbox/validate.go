@@ -17,6 +17,7 @@ const (
 
 	defaultMaxPayload = 8 << 20
 	maxVersion        = 65535
+	maxYear           = 9998 // of AvailableAt; a year that databases and JSON know, and SQL stores mark pauses beyond it
 )
 
 // check holds m against the bounds of the wire and of the table. Everything is found here, before any database is
@@ -43,6 +44,12 @@ func (m *Message) check() error {
 	}
 	if m.Version < 1 || m.Version > maxVersion {
 		return &FieldError{Field: "Version", Code: CodeOutOfRange, Limit: min(max(m.Version, 1), maxVersion), Got: m.Version}
+	}
+	if year := m.AvailableAt.UTC().Year(); year < 1 || year > maxYear {
+		return &FieldError{
+			Field: "AvailableAt", Code: CodeOutOfRange, Limit: min(max(year, 1), maxYear), Got: year,
+			Hint: "choose a time within these years",
+		}
 	}
 	return m.checkHeaders()
 }

@@ -36,7 +36,7 @@ type Reservation struct {
 	// Owner is drawn at random for one run of a request. It alone says who holds the key; fingerprints never do.
 	Owner       uuid.UUID
 	Fingerprint Fingerprint
-	Lease       time.Duration // how long the key stays reserved if the owner dies
+	Lease       time.Duration // how long the key stays reserved if the owner dies; above 0
 }
 
 // Fingerprint is the SHA-256 hash of what makes a request the same one when it is repeated.

@@ -107,7 +107,7 @@ func lookUp(ctx context.Context, b relayconf.Broker, topics []string) (findings 
 		findings = append(findings, Finding{
 			Severity: Critical, Subject: subject, Text: fault.Error(),
 			Fix: "create what is missing, or let its messages go elsewhere: until then they wait, and RabbitMQ's are parked " +
-				"after Policy.MaxAttempts",
+				"after Policy.MaxAttempts; an application whose Route is its own may send them elsewhere already",
 		})
 	}
 	return findings
