@@ -27,7 +27,7 @@ func (b *broker) KeyOrdered() bool { return b.ordered }
 
 func (b *broker) Publish(ctx context.Context, messages []*outbox.Message) []outbox.Result {
 	if b.pause > 0 {
-		time.Sleep(b.pause)
+		<-time.After(b.pause) // of a bubble, where time is not real
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
