@@ -54,13 +54,20 @@ func (w *Webhook) send(ctx context.Context, m *outbox.Message) error {
 		return outbox.Permanent(fmt.Errorf("address message: %w", err))
 	}
 	request.Header.Set("Content-Type", "application/json")
-	answer, err := w.Client.Do(request)
+	answer, err := w.client().Do(request)
 	if err != nil {
 		return classifyError(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
 	return classifyStatus(answer)
+}
+
+// client follows no redirect: most turn a POST into a GET, whose good answer says nothing of the message.
+func (w *Webhook) client() *http.Client {
+	client := *w.Client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client
 }
 
 func (w *Webhook) timeout() time.Duration {

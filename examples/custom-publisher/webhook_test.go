@@ -112,6 +112,15 @@ func TestWebhook_outcomes(t *testing.T) {
 		server.Close()
 		wantClass(t, &custompublisher.Webhook{Base: server.URL, Client: http.DefaultClient}, outbox.ClassUnavailable)
 	})
+	t.Run("a_redirect_is_a_refusal", func(t *testing.T) {
+		t.Parallel()
+		moved := http.NewServeMux()
+		moved.Handle("/orders", http.RedirectHandler("/elsewhere", http.StatusMovedPermanently))
+		moved.HandleFunc("/elsewhere", func(http.ResponseWriter, *http.Request) {})
+		server := httptest.NewServer(moved)
+		defer server.Close()
+		wantClass(t, &custompublisher.Webhook{Base: server.URL, Client: server.Client()}, outbox.ClassRefused)
+	})
 	t.Run("an_answer_that_does_not_come_in_time_is_unknown", func(t *testing.T) {
 		t.Parallel()
 		end := make(chan struct{})
