@@ -43,7 +43,8 @@ func Open(ctx context.Context, orders, stock *gorm.DB) (*Shop, error) {
 		if err := gormstore.Migrate(ctx, o.db, gormstore.MigrateConfig{Name: o.name, Lanes: 8}); err != nil {
 			return nil, fmt.Errorf("make the tables of outbox %s: %w", o.name, err)
 		}
-		store, err := gormstore.Open(o.db, gormstore.Config{Name: o.name})
+		// Two orders of a customer lock nothing that they share, so Enqueue has to lock the key.
+		store, err := gormstore.Open(o.db, gormstore.Config{Name: o.name, StrictKeys: true})
 		if err != nil {
 			return nil, fmt.Errorf("open outbox %s: %w", o.name, err)
 		}
@@ -83,7 +84,7 @@ func (s *Shop) Reserve(ctx context.Context, placed *outbox.Message) error {
 
 // Relay runs a relay for each outbox, with a policy of its own, until ctx ends or one of them fails.
 func (s *Shop) Relay(ctx context.Context, publisher outbox.Publisher) error {
-	relays, ctx := errgroup.WithContext(ctx)
+	var relays []*outbox.Relay
 	for store, policy := range map[*gormstore.Store]outbox.Policy{
 		s.orders: {},
 		s.mails:  {MaxAttempts: 3, OnExhausted: outbox.Skip}, // a mail that cannot go out is set aside
@@ -93,7 +94,11 @@ func (s *Shop) Relay(ctx context.Context, publisher outbox.Publisher) error {
 		if err != nil {
 			return err
 		}
-		relays.Go(func() error { return relay.Run(ctx) })
+		relays = append(relays, relay)
 	}
-	return relays.Wait()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, relay := range relays {
+		group.Go(func() error { return relay.Run(ctx) })
+	}
+	return group.Wait()
 }
