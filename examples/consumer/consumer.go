@@ -92,11 +92,14 @@ func (c consumer) handle(ctx context.Context, record *kgo.Record) error {
 		return nil
 	}
 	var placed order
-	if err := json.Unmarshal(record.Value, &placed); err != nil {
-		slog.Error("consumer dropped a record that is no order", "offset", record.Offset, "error", err)
-		return nil // it will never be one
+	id := header(record, outbox.HeaderID)
+	err := errors.Join(json.Unmarshal(record.Value, &placed), outbox.CheckHandled(handler, id))
+	if err != nil {
+		slog.Error("consumer dropped a record that is no order, or has no id",
+			"partition", record.Partition, "offset", record.Offset, "error", err)
+		return nil // no try would ever go well
 	}
-	handled, err := c.store.Once(ctx, handler, header(record, outbox.HeaderID), func(ctx context.Context) error {
+	handled, err := c.store.Once(ctx, handler, id, func(ctx context.Context) error {
 		return c.bill(ctx, placed)
 	})
 	if err != nil {

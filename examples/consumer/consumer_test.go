@@ -68,12 +68,21 @@ func TestConsumer(t *testing.T) {
 			t.Errorf("got %v and %d invoices, want an error and none", err, countInvoices(t, db))
 		}
 	})
-	t.Run("drops_what_is_no_order", func(t *testing.T) {
+	t.Run("drops_what_is_no_order_or_has_no_id", func(t *testing.T) {
 		t.Parallel()
-		header := kgo.RecordHeader{Key: outbox.HeaderType, Value: []byte("OrderPlaced")}
-		record := &kgo.Record{Value: []byte("{"), Headers: []kgo.RecordHeader{header}}
-		if err := (consumer{}).handle(t.Context(), record); err != nil {
-			t.Error(err)
+		store, err := openStore(t.Context(), open(t, filepath.Join(t.TempDir(), "billing.db")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		placed := kgo.RecordHeader{Key: outbox.HeaderType, Value: []byte("OrderPlaced")}
+		id := kgo.RecordHeader{Key: outbox.HeaderID, Value: []byte(uuid.NewString())}
+		for _, record := range []*kgo.Record{
+			{Value: []byte("{"), Headers: []kgo.RecordHeader{placed, id}},
+			{Value: []byte(`{"id":"o-1"}`), Headers: []kgo.RecordHeader{placed}},
+		} {
+			if err := (consumer{store: store}).handle(t.Context(), record); err != nil {
+				t.Errorf("%s would come again for ever: %v", record.Value, err)
+			}
 		}
 	})
 }

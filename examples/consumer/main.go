@@ -136,7 +136,13 @@ func ownKafka(ctx context.Context, out io.Writer) (*kfake.Cluster, error) {
 	for i, result := range publisher.Publish(ctx, messages) {
 		if result.Accepted() {
 			fmt.Fprintf(out, "sent %s of %s\n", messages[i].Type, messages[i].Payload)
+		} else {
+			err = errors.Join(err, result.Err())
 		}
 	}
-	return cluster, publisher.Close()
+	if err = errors.Join(err, publisher.Close()); err != nil {
+		cluster.Close()
+		return nil, err
+	}
+	return cluster, nil
 }

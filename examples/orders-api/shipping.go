@@ -23,6 +23,7 @@ type Shipment struct {
 }
 
 const (
+	consumerName = "shipping" // under which the inbox remembers what was handled: never rename it
 	closeTimeout = 10 * time.Second
 	retryPause   = time.Second
 )
@@ -39,9 +40,19 @@ func newRouter(s shipping, subscriber message.Subscriber, c config) (*message.Ro
 	if err != nil {
 		return nil, err
 	}
-	router.AddMiddleware(untilDone, watermilladapter.Inbox(s.store, watermilladapter.InboxConfig{}))
-	router.AddConsumerHandler("shipping", c.topic, subscriber, s.handle)
+	router.AddMiddleware(identified, untilDone, watermilladapter.Inbox(s.store, watermilladapter.InboxConfig{}))
+	router.AddConsumerHandler(consumerName, c.topic, subscriber, s.handle)
 	return router, nil
+}
+
+// identified drops what has no id that the inbox could remember: no try would ever go well.
+func identified(next message.HandlerFunc) message.HandlerFunc {
+	return func(m *message.Message) ([]*message.Message, error) {
+		if err := outbox.CheckHandled(consumerName, m.UUID); err != nil {
+			return nil, drop(m, err)
+		}
+		return next(m)
+	}
 }
 
 // untilDone tries a message again until it is handled or the consumer stops. Sent back to the broker it would lose its

@@ -27,9 +27,9 @@ func delivered(t *testing.T, id, kind, payload string) *message.Message {
 // behindInbox is the consumer as the router calls it.
 func (s shipping) behindInbox(m *message.Message) error {
 	inbox := watermilladapter.Inbox(s.store, watermilladapter.InboxConfig{
-		Handler: func(*message.Message) string { return "shipping" },
+		Handler: func(*message.Message) string { return consumerName },
 	})
-	_, err := inbox(func(m *message.Message) ([]*message.Message, error) { return nil, s.handle(m) })(m)
+	_, err := identified(inbox(func(m *message.Message) ([]*message.Message, error) { return nil, s.handle(m) }))(m)
 	return err
 }
 
@@ -67,6 +67,7 @@ func TestShipping(t *testing.T) {
 			delivered(t, uuid.NewString(), "OrderCancelled", `{}`),
 			delivered(t, uuid.NewString(), orderPlaced, `{`),
 			delivered(t, "no id", orderPlaced, `{}`),
+			delivered(t, "", orderPlaced, `{}`),
 		} {
 			if err := s.behindInbox(m); err != nil {
 				t.Errorf("message %s came back: %v", m.UUID, err)
