@@ -172,6 +172,28 @@ func TestCompose(t *testing.T) {
 	})
 }
 
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("leads_to_ports_that_are_shown", func(t *testing.T) {
+		t.Parallel()
+		shown := map[string]bool{}
+		for _, s := range read[compose](t, "compose.yaml").Services {
+			for _, port := range s.Ports {
+				shown[strings.Split(port, ":")[1]] = true
+			}
+		}
+		for _, link := range regexp.MustCompile(`http://localhost:(\d+)`).FindAllStringSubmatch(string(readme), -1) {
+			if !shown[link[1]] {
+				t.Errorf("nothing shows a port for %s", link[0])
+			}
+		}
+	})
+}
+
 // relayFile is as much of relay.yaml as other files have to fit to.
 type relayFile struct {
 	Relay struct {
