@@ -31,7 +31,7 @@ func (s Secret) String() string { return redacted }
 // URL is an address that may hold a password, which is never shown.
 type URL string
 
-// MarshalText shows the address without its password and without its parameters, which may be one.
+// MarshalText shows the address without its password, and without the values of parameters that are one.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 // shown are the schemes of addresses whose parts are known. What has none of them is a driver's own form.
@@ -53,7 +53,7 @@ func (u URL) String() string {
 	}
 	values := parsed.Query()
 	for name := range values {
-		if name = strings.ToLower(name); strings.Contains(name, "password") || strings.Contains(name, "passfile") {
+		if n := strings.ToLower(name); strings.Contains(n, "password") || strings.Contains(n, "passfile") {
 			values.Set(name, redacted)
 		}
 	}

@@ -2,6 +2,22 @@ package relayconf
 
 import "testing"
 
+func TestURL_String(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[URL]string{
+		"":                                      "",
+		"postgres://u:p@h:5432/d?sslmode=x":     "postgres://u:redacted@h:5432/d?sslmode=x",
+		"postgres://u@h/d?password=p":           "postgres://u@h/d?password=redacted",
+		"postgres://u@h/d?sslPassword=p&Pass=1": "postgres://u@h/d?Pass=1&sslPassword=redacted",
+		"postgres://u:p/@h/d":                   "redacted",
+		"u:p@tcp(h:3306)/d":                     "redacted",
+	} {
+		if got := address.String(); got != want {
+			t.Errorf("%q is shown as %q, want %q", string(address), got, want)
+		}
+	}
+}
+
 func TestURL_withPassword(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[URL]string{
