@@ -70,6 +70,11 @@ func again(r verify.Record) verify.Record {
 	return r
 }
 
+func keyless(r verify.Record) verify.Record {
+	r.Keyless = true
+	return r
+}
+
 func routed(r verify.Record, topic, key string) verify.Record {
 	r.Topic, r.Key = topic, key
 	return r
@@ -201,6 +206,12 @@ func TestCheck(t *testing.T) {
 		"finds_a_message_at_another_topic": {
 			history: []verify.Record{committed(1, "a", 1), routed(delivered(1, 0), "u", "")},
 			want:    verdict{Misrouted: 1},
+		},
+		"finds_a_message_that_lost_its_key": {
+			history: []verify.Record{
+				committed(1, "a", 1), keyless(delivered(1, 0)), committed(2, "", 0), keyless(delivered(2, 1)),
+			},
+			want: verdict{Misrouted: 1},
 		},
 		"finds_a_copy_under_another_key": {
 			history: []verify.Record{

@@ -52,6 +52,7 @@ type place struct {
 	at, offset int64
 	stream     uint32
 	route      uint32
+	keyless    bool // it is told that there was no key
 	again      bool // handed out again by the broker, which shows arrival alone
 }
 
@@ -176,7 +177,7 @@ func (c *Checker) enqueued(m *message, r Record, o outcome) error {
 func (c *Checker) delivered(n uint32, r Record) {
 	m := &c.messages[n]
 	p := place{
-		at: nanos(r.At), offset: r.Offset, again: r.Redelivered,
+		at: nanos(r.At), offset: r.Offset, keyless: r.Keyless, again: r.Redelivered,
 		stream: c.streams.number(r.Stream), route: c.routes.number(route{r.Topic, r.Key}),
 	}
 	switch {

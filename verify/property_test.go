@@ -64,6 +64,7 @@ func drawHistory(t *rapid.T) []verify.Record {
 			r.Stream = rapid.SampledFrom([]string{"s", "s", "s", "s2"}).Draw(t, "stream")
 			r.Redelivered = rapid.IntRange(0, 5).Draw(t, "redelivered") == 0
 			r.Topic = rapid.SampledFrom([]string{"t", "t", "t", "t", "t", "u"}).Draw(t, "topic")
+			r.Keyless = rapid.IntRange(0, 5).Draw(t, "keyless") == 0
 			history = append(history, r)
 			if rapid.IntRange(0, 5).Draw(t, "read twice") == 0 {
 				history = append(history, r)
@@ -122,7 +123,7 @@ func naive(history []verify.Record) verdict {
 			v.Lost++
 		}
 		for i, r := range m.copies {
-			if m.enqueued != nil && r.Topic != "t" {
+			if m.enqueued != nil && (r.Topic != "t" || r.Keyless && m.enqueued.Key != "") {
 				v.Misrouted++
 			}
 			if i > 0 {

@@ -37,6 +37,8 @@ type Record struct {
 	Topic string
 	// Key is the message's. Committed and Unknown: empty means no key. Delivered: what arrived, empty if it is not told.
 	Key string
+	// Keyless marks a Delivered record of which it is told that it arrived without a key.
+	Keyless bool
 	// Order is the message's place in the order of its key, as its writers committed: any numbers that rise. A key
 	// needs one. 0 means that the message keeps no order, such as a scheduled one.
 	Order int64
@@ -65,6 +67,7 @@ type line struct {
 	ID          *uuid.UUID `json:"id,omitempty"`
 	Topic       string     `json:"topic,omitempty"`
 	Key         string     `json:"key,omitempty"`
+	Keyless     bool       `json:"keyless,omitempty"`
 	Order       *int64     `json:"order,omitempty"`
 	Stream      string     `json:"stream,omitempty"`
 	Offset      *int64     `json:"offset,omitempty"`
@@ -83,8 +86,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		return nil, err
 	}
 	l := line{
-		Kind: r.Kind, Topic: r.Topic, Key: r.Key, Stream: r.Stream, Redelivered: r.Redelivered, At: r.At,
-		Reason: r.Reason, Fault: r.Fault, From: r.From, To: r.To,
+		Kind: r.Kind, Topic: r.Topic, Key: r.Key, Keyless: r.Keyless, Stream: r.Stream, Redelivered: r.Redelivered,
+		At: r.At, Reason: r.Reason, Fault: r.Fault, From: r.From, To: r.To,
 	}
 	if r.Kind == Fault {
 		l.Bound = &r.Bound
@@ -107,8 +110,8 @@ func (r *Record) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	*r = Record{
-		Kind: l.Kind, Topic: l.Topic, Key: l.Key, Stream: l.Stream, Redelivered: l.Redelivered, At: l.At,
-		Reason: l.Reason, Fault: l.Fault, From: l.From, To: l.To,
+		Kind: l.Kind, Topic: l.Topic, Key: l.Key, Keyless: l.Keyless, Stream: l.Stream, Redelivered: l.Redelivered,
+		At: l.At, Reason: l.Reason, Fault: l.Fault, From: l.From, To: l.To,
 	}
 	if l.ID != nil {
 		r.ID = *l.ID
@@ -153,6 +156,8 @@ func (r Record) check() error {
 			return r.refuse("stream", "say which partition or queue it was read from")
 		case r.Offset < 0:
 			return r.refuse("offset", "not negative")
+		case r.Keyless && r.Key != "":
+			return r.refuse("keyless", "it has a key")
 		}
 		return r.checkTopicAndTime()
 	case Parked, Skipped, Discarded:

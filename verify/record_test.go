@@ -16,7 +16,7 @@ func TestRecord(t *testing.T) {
 	t.Run("survives_the_round_trip", func(t *testing.T) {
 		for _, want := range []verify.Record{
 			committed(1, "a", 7), committed(1, "", 0), committed(1, "a", 0), unknown(1, "a", -3), told(verify.Aborted, 1),
-			delivered(1, 0), again(routed(delivered(1, 5), "t", "ü")), told(verify.Pending, 1), told(verify.Parked, 1),
+			delivered(1, 0), again(routed(delivered(1, 5), "t", "ü")), keyless(delivered(1, 0)), told(verify.Pending, 1), told(verify.Parked, 1),
 			told(verify.Skipped, 1), told(verify.Discarded, 1), faulty(0, 1, 0), faulty(0, 1, 500),
 		} {
 			b, err := json.Marshal(want)
@@ -44,6 +44,7 @@ func TestRecord(t *testing.T) {
 		{"needs_a_stream_when_delivered", `{"kind":"delivered",` + one + `,"topic":"t","offset":1,` + when + `}`, "stream"},
 		{"needs_an_offset_when_delivered", `{"kind":"delivered",` + one + `,"topic":"t","stream":"s",` + when + `}`, "offset"},
 		{"needs_an_offset_that_is_no_less", `{"kind":"delivered",` + one + `,"topic":"t","stream":"s","offset":-1,` + when + `}`, "offset"},
+		{"has_a_key_or_none", `{"kind":"delivered",` + one + `,"topic":"t","key":"a","keyless":true,"stream":"s","offset":1,` + when + `}`, "keyless"},
 		{"needs_a_reason_when_parked", `{"kind":"parked",` + one + `}`, "reason"},
 		{"needs_a_name_of_a_fault", `{"kind":"fault","from":"2026-03-01T10:00:00Z","to":"2026-03-01T10:00:00Z","bound":1}`, "fault"},
 		{"needs_a_beginning_of_a_fault", `{"kind":"fault","fault":"x","to":"2026-03-01T10:00:00Z","bound":1}`, "from"},

@@ -135,10 +135,11 @@ func (c *Checker) judge(r *Report, m *message) {
 	}
 }
 
-// misrouted looks where a copy arrived. A reader may not know keys.
+// misrouted looks where a copy arrived. A reader may not know keys, and then tells none.
 func (c *Checker) misrouted(r *Report, m *message, p place) {
 	want, got := c.routes.name(m.route), c.routes.name(p.route)
-	if m.outcome < unknown || want == got || want.topic == got.topic && got.key == "" {
+	untold := got.key == "" && !p.keyless
+	if m.outcome < unknown || want == got || want.topic == got.topic && untold {
 		return
 	}
 	add(c, &r.Misrouted, func() Misroute { return Misroute{c.show(m, p), got.topic, got.key} })

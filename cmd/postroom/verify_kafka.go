@@ -176,6 +176,7 @@ func (r *kafkaReader) take(fetches kgo.Fetches) error {
 func arrivalOf(r *kgo.Record) arrival {
 	return arrival{
 		stream: fmt.Sprintf("%s/%d", r.Topic, r.Partition), offset: r.Offset, at: r.Timestamp, key: string(r.Key),
+		keyless: len(r.Key) == 0,
 		headers: func(name string) string {
 			for _, h := range r.Headers {
 				if h.Key == name {

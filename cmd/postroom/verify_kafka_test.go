@@ -95,6 +95,20 @@ func TestVerify_kafka(t *testing.T) {
 			t.Errorf("exit %d, got %+v", code, r)
 		}
 	})
+	t.Run("finds_a_message_that_lost_its_key", func(t *testing.T) {
+		s := newShop(t)
+		p, flag := s.inKafka(nil)
+		s.enqueue(1, "a", "")
+		s.relay(outbox.PublisherFunc(func(ctx context.Context, m *outbox.Message) error {
+			bare := *m
+			bare.Key = ""
+			return p.Publish(ctx, []*outbox.Message{&bare})[0].Err()
+		}))
+		code, r := s.verify(t.Context(), flag)
+		if code != exitFinding || r.Misrouted.Total != 1 || r.Misrouted.Witnesses[0].Message.Key != "a" {
+			t.Errorf("exit %d, got %+v", code, r)
+		}
+	})
 	t.Run("says_what_other_producers_compaction_and_retention_mean", func(t *testing.T) {
 		s := newShop(t)
 		compact := "compact"

@@ -26,6 +26,7 @@ type arrival struct {
 	offset  int64
 	at      time.Time
 	key     string // where it is on the wire
+	keyless bool   // it would be there, and is not
 	again   bool   // the broker handed it out before
 	headers func(name string) string
 }
@@ -96,8 +97,8 @@ func (v *verification) arrived(a arrival) error {
 		}
 	}
 	return v.add(verify.Record{
-		Kind: verify.Delivered, ID: id, Topic: v.topic, Key: a.key, Stream: a.stream, Offset: a.offset, At: a.at,
-		Redelivered: a.again,
+		Kind: verify.Delivered, ID: id, Topic: v.topic, Key: a.key, Keyless: a.keyless, Stream: a.stream, Offset: a.offset,
+		At: a.at, Redelivered: a.again,
 	})
 }
 
