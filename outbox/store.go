@@ -54,8 +54,8 @@ type LaneReleaser interface {
 
 // Waker is a store that knows when new messages were committed. Wake sends the lanes that have some, nil for any,
 // and an empty list that is not nil when a session gave up its lanes; it coalesces, never blocks a writer, and
-// closes the channel when ctx ends. A claim of those lanes that is made afterwards finds the messages. The relay polls
-// all lanes all the same.
+// closes the channel when ctx ends and nothing of it runs any more: a session of the relay does not end before that. A
+// claim of those lanes that is made afterwards finds the messages. The relay polls all lanes all the same.
 type Waker interface {
 	Wake(ctx context.Context) <-chan []int
 }

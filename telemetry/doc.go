@@ -12,6 +12,9 @@
 //	stop := tel.Watch(store, relay) // how relays stand, and what the store holds
 //	defer stop()
 //
+// Wrap the members of an [outbox.Mux], each with the telemetry of its own System, and not the whole: a relay that is
+// given the Mux itself lets the other transports go on while one is down.
+//
 // Each of the four works without the others. A process that monitors and relays nothing calls tel.Watch(store) alone.
 // Whether a process is well is the business of package health, which needs no OpenTelemetry.
 //

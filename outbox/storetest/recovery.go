@@ -139,8 +139,14 @@ var wakeCases = []Case{
 				f.Errorf("got lanes %v, want %d", lanes, c.Messages[0].Lane)
 			}
 			cancel()
-			for range news { // until it closes
-			}
+			f.eventually("closing the channel of news", func() bool {
+				select {
+				case _, open := <-news:
+					return !open
+				default:
+					return false
+				}
+			})
 		},
 	},
 }
