@@ -16,8 +16,8 @@ func TestRecord(t *testing.T) {
 	t.Run("survives_the_round_trip", func(t *testing.T) {
 		for _, want := range []verify.Record{
 			committed(1, "a", 7), committed(1, "", 0), committed(1, "a", 0), unknown(1, "a", -3), told(verify.Aborted, 1),
-			delivered(1, 0), again(routed(delivered(1, 5), "t", "ü")), keyless(delivered(1, 0)), told(verify.Pending, 1), told(verify.Parked, 1),
-			told(verify.Skipped, 1), told(verify.Discarded, 1), faulty(0, 1, 0), faulty(0, 1, 500),
+			delivered(1, 0), again(routed(delivered(1, 5), "t", "ü")), keyless(delivered(1, 0)), told(verify.Pending, 1),
+			told(verify.Parked, 1), told(verify.Skipped, 1), told(verify.Discarded, 1), faulty(0, 1, 0), faulty(0, 1, 500),
 		} {
 			b, err := json.Marshal(want)
 			if err != nil {

@@ -97,6 +97,9 @@ func (v *verification) run(ctx context.Context, out io.Writer) error {
 		}
 	}
 	report := v.checker.Report()
+	if report.Committed+report.Unknown == 0 {
+		v.note("no message is known to be committed, so none could be missed")
+	}
 	if err := v.print(out, report); err != nil {
 		return err
 	}

@@ -72,6 +72,15 @@ func TestVerify_files(t *testing.T) {
 			t.Errorf("exit %d, got %+v", code, got)
 		}
 	})
+	t.Run("says_that_nothing_could_be_missed_where_nothing_was_committed", func(t *testing.T) {
+		const note = "note: no message is known to be committed"
+		if _, out, _ := call(t.Context(), "verify", file(t)); !strings.Contains(out, note) {
+			t.Errorf("an empty history: printed %s", out)
+		}
+		if _, out, _ := call(t.Context(), "verify", file(t, committedLine)); strings.Contains(out, note) {
+			t.Errorf("a history with a commit: printed %s", out)
+		}
+	})
 	t.Run("exits_1_and_names_the_line_that_is_malformed", func(t *testing.T) {
 		name := file(t, committedLine, "{")
 		code, _, errs := call(t.Context(), "verify", name)
