@@ -79,5 +79,8 @@ func TestCuts(t *testing.T) {
 		}
 	}
 	n := check(t, calls, logs(t, brokers, topic))
+	if whole := accepted(calls[0].results); whole != 50 {
+		t.Errorf("%d of 50 messages accepted without a cut", whole)
+	}
 	t.Logf("%d steps, %d of %d messages accepted", whole.steps.Load(), n, len(calls)*50)
 }

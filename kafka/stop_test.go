@@ -92,7 +92,7 @@ func TestClose(t *testing.T) {
 		cluster := fake(t, "a")
 		p := open(t, kafka.Config{Brokers: cluster.ListenAddrs()})
 		wantAllAccepted(t, p.Publish(within(t, patience), keyed("a", 10, 100)))
-		asked := make(chan struct{}, 100)
+		asked := make(chan struct{}, 1)
 		cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 			asked <- struct{}{}
 			return nil, nil, false
@@ -101,6 +101,11 @@ func TestClose(t *testing.T) {
 		ended := make(chan []outbox.Result, 4)
 		for range 4 {
 			go func() { ended <- p.Publish(context.Background(), keyed("a", 10, 100)) }()
+		}
+		select {
+		case <-asked:
+		case <-time.After(patience):
+			t.Fatal("nothing was sent")
 		}
 		started := time.Now()
 		if err := p.Close(); err != nil {
