@@ -98,9 +98,14 @@ func (p *process) outcome() (Ended, error) {
 }
 
 // wasReady reports that the program had begun its work.
-func (p *process) wasReady() bool {
+func (p *process) wasReady() bool { return isClosed(p.ready) }
+
+// hasEnded reports that the program is gone, ready or not.
+func (p *process) hasEnded() bool { return isClosed(p.ended) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.ready:
+	case <-c:
 		return true
 	default:
 		return false

@@ -168,7 +168,9 @@ func (r *Relay) Ready(ctx context.Context) error {
 		if p != nil {
 			select {
 			case <-p.ready:
-				return nil
+				if !p.hasEnded() {
+					return nil
+				}
 			case <-p.ended:
 			case <-ctx.Done():
 				return fmt.Errorf("wait for %s: %w", r.Name, ctx.Err())

@@ -192,9 +192,11 @@ func (r *reader) take(d amqp091.Delivery) error {
 	a := attempt{id, number}
 	_, seen := r.attempts[a]
 	r.attempts[a] = struct{}{}
-	offset := r.offset
+	noted := verify.Record{
+		Topic: r.topic, Stream: r.topic, Offset: r.offset, Redelivered: seen && d.Redelivered, At: time.Now(),
+	}
 	r.offset++
-	if err := r.note(r.topic, r.topic, id, d.Type, offset, seen && d.Redelivered, time.Now(), d.Body); err != nil {
+	if err := r.note(noted, id, d.Type, d.Body); err != nil {
 		return fmt.Errorf("note a delivery: %w", err)
 	}
 	return nil

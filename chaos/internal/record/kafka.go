@@ -61,9 +61,10 @@ func (k *Kafka) take(r *kgo.Record) error {
 	for _, h := range r.Headers {
 		headers[h.Key] = string(h.Value)
 	}
-	stream := fmt.Sprintf("%s/%d", r.Topic, r.Partition)
-	id, kind := headers[outbox.HeaderID], headers[outbox.HeaderType]
-	err := k.note(r.Topic, stream, id, kind, r.Offset, false, r.Timestamp, r.Value)
+	err := k.note(verify.Record{
+		Topic: r.Topic, Key: string(r.Key), Keyless: len(r.Key) == 0,
+		Stream: fmt.Sprintf("%s/%d", r.Topic, r.Partition), Offset: r.Offset, At: r.Timestamp,
+	}, headers[outbox.HeaderID], headers[outbox.HeaderType], r.Value)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.read[r.Topic] == nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -36,13 +35,10 @@ type notebook struct {
 }
 
 // note writes a delivery down. What has no id of ours is not left out: the verifier shall complain of it.
-func (n *notebook) note(topic, stream, id, kind string, offset int64, again bool, at time.Time, body []byte) error {
-	r := verify.Record{
-		Kind: verify.Delivered, Topic: topic, Stream: stream, Offset: offset, Redelivered: again, At: at,
-	}
-	var err error
+func (n *notebook) note(r verify.Record, id, kind string, body []byte) (err error) {
+	r.Kind = verify.Delivered
 	if r.ID, err = identify(id, kind, body); err != nil {
-		return fmt.Errorf("identify the message at %s %d: %w", stream, offset, err)
+		return fmt.Errorf("identify the message at %s %d: %w", r.Stream, r.Offset, err)
 	}
 	n.noted.Add(1)
 	return n.history.Write(r)

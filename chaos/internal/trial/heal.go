@@ -101,7 +101,10 @@ func (t *trial) stop(ctx context.Context) error {
 	if err != nil {
 		t.complain("%d connections of relays are left in PostgreSQL: %v", n, err)
 	}
-	return t.checkBroker(ctx)
+	if err := t.checkBroker(ctx); err != nil {
+		return err
+	}
+	return wait.Until(ctx, drainLimit, "consumers have what relays sent last", t.recorder.Drained)
 }
 
 func (t *trial) complain(format string, args ...any) {
