@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -63,6 +64,9 @@ const maxConnections = 8
 
 // run relays until ctx ends.
 func run(ctx context.Context, o options, p *points) (err error) {
+	if !slices.Contains([]string{"", brokenClaim, brokenConfirm}, o.broken) {
+		return fmt.Errorf("there is no guard %q to remove", o.broken)
+	}
 	db, err := gorm.Open(postgres.Open(o.database), &gorm.Config{Logger: logger.Discard})
 	if err != nil {
 		return err

@@ -84,6 +84,9 @@ func NewRunner(s *Scene, c Config) *Runner { return &Runner{Config: c, scene: s}
 
 // Run lets faults happen until ctx ends, and returns once all are healed.
 func (r *Runner) Run(ctx context.Context) error {
+	if err := r.checkOnly(); err != nil {
+		return err
+	}
 	r.begin = time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -104,6 +107,22 @@ func (r *Runner) Run(ctx context.Context) error {
 	wg.Wait()
 	if err := context.Cause(ctx); errors.As(err, &brokenScene{}) {
 		return err
+	}
+	return nil
+}
+
+// checkOnly refuses kinds that there are not: a trial without the faults that it was to have would prove nothing.
+func (r *Runner) checkOnly() error {
+	var kinds []string
+	for _, t := range tracks(r.scene) {
+		for _, f := range t.faults {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	for _, kind := range r.Only {
+		if !slices.Contains(kinds, kind) {
+			return fmt.Errorf("there is no fault %q here: choose among %q", kind, kinds)
+		}
 	}
 	return nil
 }

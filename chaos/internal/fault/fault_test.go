@@ -3,13 +3,28 @@
 package fault
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/postroom/postroom/chaos/internal/stage"
 )
+
+func TestRunner(t *testing.T) {
+	t.Parallel()
+	t.Run("refuses_a_kind_of_fault_that_there_is_not", func(t *testing.T) {
+		t.Parallel()
+		r := NewRunner(&Scene{Stage: &stage.Stage{Broker: stage.AMQP}}, Config{Only: []string{"kill", "kil"}})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.Run(ctx); err == nil || !strings.Contains(err.Error(), `no fault "kil"`) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
 
 func TestSteps(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,9 @@ func (t *trial) judge(ctx context.Context) error {
 	}
 	report, err := verify.Check(verify.Config{}, histories...)
 	t.outcome.Report = report
+	if err == nil && report.Delivered == 0 {
+		t.complain("nothing was delivered, so nothing was shown")
+	}
 	return err
 }
 
