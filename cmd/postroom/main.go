@@ -1,6 +1,6 @@
 // Command postroom is the outbox for operators: migrate, relay, look, and act.
 //
-// Every command prints text for people, or with --json one JSON document (one line each for what goes on for long).
+// Every command prints text for people, or with --json one JSON document; relay runs and logs.
 // It exits with 0 when all is well, 1 when something failed, 2 when it was called wrongly, and 3 when it did its work
 // and found something that needs attention.
 package main
