@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,9 +115,17 @@ func (f doctorFlags) examine(ctx context.Context, c relayconf.Config) (_ doctor.
 	}), nil
 }
 
+// sentence is the text with what it is about, unless the text or the check says that already.
+func sentence(f doctor.Finding) string {
+	if f.Subject == f.Check || strings.HasPrefix(f.Text, f.Subject) {
+		return f.Text
+	}
+	return f.Subject + ": " + f.Text
+}
+
 func writeReport(w io.Writer, r doctor.Report) {
 	for _, f := range r.Findings {
-		fmt.Fprintf(w, "%s: %s: %s: %s\n  fix: %s\n", f.Severity, f.Check, plain(f.Subject), plain(f.Text), plain(f.Fix))
+		fmt.Fprintf(w, "%s: %s: %s\n  fix: %s\n", f.Severity, f.Check, plain(sentence(f)), plain(f.Fix))
 	}
 	switch n := r.Faults(); n {
 	case 0:

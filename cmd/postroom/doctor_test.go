@@ -36,7 +36,7 @@ func TestDoctor_process(t *testing.T) {
 	})
 	for _, want := range []string{
 		`application "nightly-report"`, "fix: end it: SELECT pg_terminate_backend(",
-		"warning: schema: index messages_due", "fix: CREATE INDEX CONCURRENTLY \"outbox_messages_due\" ON ",
+		"warning: schema: index messages_due is missing", "fix: CREATE INDEX CONCURRENTLY \"outbox_messages_due\" ON ",
 		fmt.Sprintf("exchange %q does not exist", exchange), "fix: create what is missing",
 	} {
 		if !strings.Contains(p.out.String(), want) {

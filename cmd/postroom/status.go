@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +80,19 @@ func (t *target) status(ctx context.Context, c *cobra.Command, store *gormstore.
 		section(w, "who relays", noSessions, func() { writeOwners(w, sessions) })
 		section(w, "what is paused", noPauses, func() { writePauses(w, pauses) })
 	})
-	return errors.Join(err, noBacklog, noSessions, noPauses)
+	return once(err, noBacklog, noSessions, noPauses)
+}
+
+// once joins errors, of those that say the same the first.
+func once(errs ...error) error {
+	said := make(map[string]bool)
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		if err == nil || said[err.Error()] {
+			return true
+		}
+		said[err.Error()] = true
+		return false
+	})...)
 }
 
 func within[T any](ctx context.Context, d time.Duration, read func(context.Context) (T, error)) (T, error) {

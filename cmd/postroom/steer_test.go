@@ -30,7 +30,10 @@ func TestMigrateCommand(t *testing.T) {
 			if got := decode[migrateJSON](d, "migrate"); got.Version != 5 || got.Lanes != 16 || len(got.Steps) != 0 {
 				t.Errorf("got %+v", got)
 			}
-			d.run("status", "--name", "other").want(exitFailed, "none found")
+			r := d.run("status", "--name", "other").want(exitFailed, "none found")
+			if n := strings.Count(r.errs, "none found"); n != 1 {
+				t.Errorf("why nothing is known is said %d times, want once:\n%s", n, r.errs)
+			}
 			d.run("migrate", "--name", "other").want(0, "with 64 lanes")
 			d.run("status", "--name", "other").want(0)
 			d.run("status", "--name", "an outbox").want(exitUsage, "letters, digits")

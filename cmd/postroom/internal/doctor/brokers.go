@@ -45,7 +45,7 @@ func (e *examination) transports(context.Context) ([]Finding, error) {
 		}
 		f := Finding{
 			Severity: Critical, Subject: fmt.Sprintf("transport %q", r.Transport),
-			Text: fmt.Sprintf("%s of topic %s wait for it, and the configuration has none of that name",
+			Text: fmt.Sprintf("the configuration has none of that name, which holds back %s of topic %s",
 				count(r.Messages, "message"), r.Topic),
 			Fix: "add it under transports",
 		}
