@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/internal/testtopic"
 	"github.com/postroom/postroom/kafka"
 	"github.com/postroom/postroom/outbox"
 )
@@ -66,37 +67,8 @@ func topicAt(t testing.TB, brokers []string, partitions int32, configs map[strin
 	for name, value := range configs {
 		values[name] = &value
 	}
-	admin := kadm.NewClient(dial(t, brokers))
-	if _, err := admin.CreateTopic(within(t, patience), partitions, 1, values, topic); err != nil {
-		t.Fatalf("create topic %s: %v", topic, err)
-	}
-	t.Cleanup(func() {
-		if _, err := admin.DeleteTopic(within(t, patience), topic); err != nil {
-			t.Errorf("delete topic %s: %v", topic, err)
-		}
-	})
-	awaitTopic(t, admin, topic)
+	testtopic.Create(t, kadm.NewClient(dial(t, brokers)), topic, partitions, values)
 	return topic
-}
-
-// awaitTopic waits until the broker has heard of a topic that the controller has created.
-func awaitTopic(t testing.TB, admin *kadm.Client, topic string) {
-	t.Helper()
-	ctx := within(t, patience)
-	for {
-		configs, err := admin.DescribeTopicConfigs(ctx, topic)
-		if err != nil {
-			t.Fatalf("describe topic %s: %v", topic, err)
-		}
-		if configs[0].Err == nil {
-			return
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("describe topic %s: %v", topic, configs[0].Err)
-		}
-	}
 }
 
 func dial(t testing.TB, brokers []string, opts ...kgo.Opt) *kgo.Client {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/internal/testload"
 	"github.com/postroom/postroom/internal/testnodes"
+	"github.com/postroom/postroom/internal/testtopic"
 	"github.com/postroom/postroom/kafka"
 	"github.com/postroom/postroom/outbox"
 )
@@ -34,7 +35,7 @@ func topicOf(t *testing.T, nodes []*testnodes.KafkaNode, minInSync string) {
 	if err != nil {
 		t.Fatalf("create topic: %v", err)
 	}
-	awaitTopic(t, admin, orders)
+	testtopic.Await(t, admin, orders)
 }
 
 func payloads(t *testing.T, nodes []*testnodes.KafkaNode) (all []string) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/internal/testtopic"
 	"github.com/postroom/postroom/kafka"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/memstore"
@@ -269,20 +269,15 @@ func makeTopic(t *testing.T, topic string) []string {
 	}
 	t.Cleanup(client.Close)
 	admin := kadm.NewClient(client)
-	ctx, cancel := context.WithTimeout(t.Context(), deadline)
-	defer cancel()
-	if _, err := admin.CreateTopic(ctx, 4, 1, nil, topic); err != nil {
-		t.Fatalf("create topic %s at %s: %v", topic, strings.Join(brokers, ","), err)
-	}
+	testtopic.Create(t, admin, topic, 4, nil)
 	closeAfter(t, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), deadline)
 		defer cancel()
-		_, topicErr := admin.DeleteTopic(ctx, topic)
-		_, groupErr := admin.DeleteGroup(ctx, topic)
-		if errors.Is(groupErr, kerr.GroupIDNotFound) {
-			groupErr = nil // nobody has subscribed
+		_, err := admin.DeleteGroup(ctx, topic)
+		if errors.Is(err, kerr.GroupIDNotFound) {
+			return nil // nobody has subscribed
 		}
-		return errors.Join(topicErr, groupErr)
+		return err
 	})
 	return brokers
 }

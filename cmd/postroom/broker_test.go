@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/internal/testtopic"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -78,11 +79,7 @@ func onKafka(tb testing.TB) testBroker {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(client.Close)
-	admin := kadm.NewClient(client)
-	if _, err := admin.CreateTopic(tb.Context(), 4, 1, nil, b.topic); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _, _ = admin.DeleteTopic(context.WithoutCancel(tb.Context()), b.topic) })
+	testtopic.Create(tb, kadm.NewClient(client), b.topic, 4, nil)
 	ctx, end := context.WithCancel(tb.Context())
 	var reading sync.WaitGroup
 	reading.Go(func() {

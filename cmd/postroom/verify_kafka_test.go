@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/internal/testtopic"
 	"github.com/postroom/postroom/kafka"
 	"github.com/postroom/postroom/outbox"
 )
@@ -26,11 +27,7 @@ func (s *shop) inKafka(settings map[string]*string) (*kafka.Publisher, string) {
 		s.Fatal(err)
 	}
 	s.Cleanup(client.Close)
-	admin := kadm.NewClient(client)
-	if _, err := admin.CreateTopic(s.Context(), 3, 1, settings, s.topic); err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { _, _ = admin.DeleteTopic(context.WithoutCancel(s.Context()), s.topic) })
+	testtopic.Create(s, kadm.NewClient(client), s.topic, 3, settings)
 	p, err := kafka.Open(kafka.Config{Brokers: seeds})
 	if err != nil {
 		s.Fatal(err)

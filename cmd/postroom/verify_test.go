@@ -220,7 +220,14 @@ func (s *shop) watching(during func(), args ...string) (code int, r judged) {
 		defer close(done)
 		code = run(ctx, args, env, &out, errs)
 	}()
-	eventually(s.T, "the watch begins", func() bool { return strings.Contains(errs.String(), "watching") })
+	eventually(s.T, "the watch begins", func() bool {
+		select {
+		case <-done:
+			s.Fatalf("exit %d before the watch, printed %s", code, errs.String())
+		default:
+		}
+		return strings.Contains(errs.String(), "watching")
+	})
 	during()
 	interrupt()
 	<-done

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/internal/testtopic"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -25,13 +26,7 @@ func makeTopic(t testing.TB, name string, partitions int32) topic {
 	must(t, err)
 	t.Cleanup(client.Close)
 	admin := kadm.NewClient(client)
-	_, err = admin.CreateTopic(within(t), partitions, 1, nil, name)
-	must(t, err)
-	t.Cleanup(func() {
-		if _, err := admin.DeleteTopic(within(t), name); err != nil {
-			t.Errorf("delete topic %s: %v", name, err)
-		}
-	})
+	testtopic.Create(t, admin, name, partitions, nil)
 	return topic{t, name, admin}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/postroom/postroom/internal/testservices"
+	"github.com/postroom/postroom/internal/testtopic"
 	"github.com/postroom/postroom/kafka"
 	"github.com/postroom/postroom/outbox"
 )
@@ -51,13 +52,9 @@ func (k kafkaCluster) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
 func (k kafkaCluster) declare(t *testing.T, topic string) {
 	t.Helper()
 	admin := kadm.NewClient(k.client(t))
-	const partitions, replicas = 4, 1
-	_, err := admin.CreateTopic(within(t), partitions, replicas, nil, topic)
-	must(t, err)
+	testtopic.Create(t, admin, topic, 4, nil)
 	t.Cleanup(func() {
-		_, err := admin.DeleteTopic(within(t), topic)
-		drop(t, "topic "+topic, err)
-		_, err = admin.DeleteGroup(within(t), topic+"-shipping")
+		_, err := admin.DeleteGroup(within(t), topic+"-shipping")
 		if !errors.Is(err, kerr.GroupIDNotFound) {
 			drop(t, "consumer group of "+topic, err)
 		}
