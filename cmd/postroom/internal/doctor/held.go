@@ -25,10 +25,13 @@ ORDER BY b.lane, b.{key} LIMIT ?`), heldShown)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
+	all := count(int64(len(keys)), "such key")
+	if len(keys) == heldShown {
+		all = "at least " + all
+	}
 	return []Finding{{
 		Severity: Critical, Subject: "key " + keys[0],
-		Text: fmt.Sprintf("it waits for good for a message whose row was deleted by hand; %s in all",
-			count(int64(len(keys)), "such key")),
+		Text: fmt.Sprintf("it waits for good for a message whose row was deleted by hand; %s in all", all),
 		Fix: words.Replace("stop the relays, DELETE {from} {blocks} b WHERE NOT EXISTS (SELECT 1 FROM {messages} m " +
 			"WHERE m.lane = b.lane AND m.{key} = b.{key} AND m.state IN (2, 3, 4)), and start them; next time postroom discard"),
 	}}, nil

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -100,14 +101,22 @@ func (e *examination) age(context.Context) ([]Finding, error) {
 // failuresShown bounds the groups that are named.
 const failuresShown = 20
 
-// parked names what is set aside, by cause.
+// urgent is what waits for a person, before what does not.
+var urgent = []outbox.Status{
+	outbox.StatusParked, outbox.StatusSkipped, outbox.StatusSuspect, outbox.StatusRetrying,
+}
+
+// parked names what is set aside, by cause, before what is tried again by itself.
 func (e *examination) parked(ctx context.Context) ([]Finding, error) {
 	failures, err := e.Store.Failures(ctx)
 	if err != nil {
 		return nil, err
 	}
+	groups := slices.SortedStableFunc(slices.Values(failures.Groups), func(a, b outbox.FailureGroup) int {
+		return cmp.Compare(slices.Index(urgent, a.Status), slices.Index(urgent, b.Status))
+	})
 	var findings []Finding
-	for _, g := range failures.Groups[:min(len(failures.Groups), failuresShown)] {
+	for _, g := range groups[:min(len(groups), failuresShown)] {
 		f := Finding{
 			Subject: "topic " + g.Topic,
 			Text: fmt.Sprintf("%s of type %s: %s, the oldest since %s; class %q, error %q, such as %s",
@@ -125,6 +134,13 @@ func (e *examination) parked(ctx context.Context) ([]Finding, error) {
 			f.Fix = "it is tried again by itself: repair the cause"
 		}
 		findings = append(findings, f)
+	}
+	if more := len(groups) - failuresShown; more > 0 {
+		findings = append(findings, Finding{
+			Severity: Notice, Subject: "failures",
+			Text: fmt.Sprintf("%s more are not named here", count(int64(more), "group")),
+			Fix:  "see to those that are, and ask again; the dashboard lists all",
+		})
 	}
 	return findings, nil
 }
