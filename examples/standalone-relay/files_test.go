@@ -225,7 +225,11 @@ func TestRelayFile(t *testing.T) {
 		if probe := strings.Join(service.Health.Test, " "); !strings.Contains(probe, ":"+port+"/readyz") {
 			t.Errorf("the relay serves at %s and is probed by %s", port, probe)
 		}
-		for _, job := range read[prometheus](t, "prometheus.yaml").ScrapeConfigs {
+		jobs := read[prometheus](t, "prometheus.yaml").ScrapeConfigs
+		if len(jobs) == 0 {
+			t.Error("Prometheus looks at nothing")
+		}
+		for _, job := range jobs {
 			if len(job.DNS) != 1 || fmt.Sprint(job.DNS[0].Port) != port || job.DNS[0].Names[0] != "relay" {
 				t.Errorf("the relay serves at %s, job %s looks at %+v", port, job.Job, job.DNS)
 			}
@@ -239,7 +243,11 @@ func TestMonitoring(t *testing.T) {
 
 	t.Run("finds_the_alerts_where_Prometheus_reads_rules", func(t *testing.T) {
 		t.Parallel()
-		for _, pattern := range read[prometheus](t, "prometheus.yaml").RuleFiles {
+		patterns := read[prometheus](t, "prometheus.yaml").RuleFiles
+		if len(patterns) == 0 {
+			t.Error("Prometheus reads no rules")
+		}
+		for _, pattern := range patterns {
 			mounted(t, services["prometheus"], pattern)
 		}
 	})
@@ -252,6 +260,9 @@ func TestMonitoring(t *testing.T) {
 				Options    struct{ Path string }
 			}
 		}](t, "grafana/dashboards.yaml")
+		if len(provisioned.Providers) == 0 {
+			t.Error("Grafana reads no dashboards")
+		}
 		for _, provider := range provisioned.Providers {
 			mounted(t, services["grafana"], provider.Options.Path+"/*.json")
 		}
