@@ -43,10 +43,8 @@ var backlogCases = []Case{
 		Name:     "backlog/counts_what_a_dead_session_has_claimed_as_pending",
 		Contract: "What a session had claimed when it expired is pending, also before anyone recovers it.",
 		Check: backlogged(func(b *backlogger) {
-			a := b.join(short)
 			b.putAll("a", "1", "2")
-			a.claim()
-			b.want("in flight", b.backlog().Messages(outbox.StatusInFlight), 2)
+			b.living(claiming(2))
 			b.eventually("being pending", func() bool { return b.backlog().Messages(outbox.StatusPending) == 2 })
 			b.want("in flight", b.backlog().Messages(outbox.StatusInFlight), 0)
 		}),

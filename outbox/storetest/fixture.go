@@ -64,6 +64,35 @@ func (f *Fixture) join(lease time.Duration) *session {
 	return s
 }
 
+// living returns a session that is to expire in the case, once do has succeeded. A machine that pauses may let the lease
+// run out before, and then another session tries; what fails in time is an error.
+func (f *Fixture) living(do func(*session) error) *session {
+	f.Helper()
+	for {
+		began := time.Now()
+		s := f.join(short)
+		err := do(s)
+		switch {
+		case err == nil:
+			return s
+		case time.Since(began) < short:
+			f.Fatal(err)
+		}
+	}
+}
+
+// claiming claims n messages, and leaves them claimed.
+func claiming(n int) func(*session) error {
+	return func(s *session) error { return claimed(s.claim(), n) }
+}
+
+func claimed(c outbox.Claim, n int) error {
+	if got := len(c.Messages); got != n {
+		return fmt.Errorf("claimed %d messages, want %d", got, n)
+	}
+	return nil
+}
+
 func (s *session) tryAcquire() error {
 	var drained []int
 	for _, l := range s.held {

@@ -123,10 +123,7 @@ var laneCases = []Case{
 			if !ok {
 				return
 			}
-			a := f.join(short)
-			if err := r.RenewLanes(f.Context(), a.id, long); err != nil {
-				f.Fatal(err)
-			}
+			a := f.living(func(a *session) error { return r.RenewLanes(f.Context(), a.id, long) })
 			gone := f.join(short) // when this one has expired, a's first lease has too
 			f.eventually("the end of another session", func() bool {
 				return errors.Is(r.RenewLanes(f.Context(), gone.id, 1), outbox.ErrSessionEnded) // 1 ns renews nothing

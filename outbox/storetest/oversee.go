@@ -21,9 +21,8 @@ var overseeCases = []Case{
 		Name:     "oversee/shows_a_session_that_expired_until_somebody_recovers_it",
 		Contract: "A session that has expired stays in sight with what it holds, and is gone once that was recovered.",
 		Check: overseen(func(o *overseer) {
-			a := o.join(short)
 			o.putAll("a", "1")
-			a.claim()
+			a := o.living(claiming(1))
 			o.eventually("expiring", func() bool {
 				all := o.sessions()
 				return len(all) == 1 && all[0].Expiry <= 0 && all[0].InFlight == 1 && len(all[0].Lanes) == len(a.held)

@@ -158,9 +158,7 @@ func suspects(r *outbox.ClaimRequest) { r.Suspect = true }
 func (f *Fixture) crash(n int) (heir *session, lost outbox.Claim) {
 	f.Helper()
 	f.putAll("a", []string{"1", "2", "3"}[:n]...)
-	dead := f.join(short)
-	lost = dead.claim()
-	f.want("claimed before the crash", len(lost.Messages), n)
+	dead := f.living(func(s *session) error { lost = s.claim(); return claimed(lost, n) })
 	heir = f.join(long)
 	f.eventually("taking over the lanes", func() bool { heir.acquire(); return len(heir.held) == len(dead.held) })
 	return heir, lost

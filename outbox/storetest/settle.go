@@ -56,8 +56,8 @@ var settleCases = []Case{
 		Check: func(f *Fixture) {
 			a := f.join(long)
 			f.putAll("", "1")
-			a.settle(a.claim(), failed(outbox.Retry, 500*time.Millisecond))
-			told := time.Now()
+			c, told := a.claim(), time.Now()
+			a.settle(c, failed(outbox.Retry, 500*time.Millisecond))
 			a.claimSome()
 			if waited := time.Since(told); waited < 400*time.Millisecond {
 				f.Errorf("claimed again after %v, want 500 ms", waited)
