@@ -147,12 +147,19 @@ func TestRelay_Snapshot(t *testing.T) {
 			wantStopped(t, stop)
 		})
 	})
+	t.Run("says_that_nobody_runs_it_yet", func(t *testing.T) {
+		t.Parallel()
+		r, err := outbox.NewRelay(memstore.New(memstore.Config{}), new(broker), outbox.RelayConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, r, outbox.StateIdle)
+	})
 	t.Run("says_that_it_drains_and_that_it_failed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, b := memstore.New(memstore.Config{}), &broker{pause: time.Minute}
 			enqueue(t, s, message("a", "1"))
 			r, stop := run(t, s, b, outbox.RelayConfig{})
-			wantState(t, r, outbox.StateIdle)
 			time.Sleep(time.Second)
 			go func() { time.Sleep(time.Second); wantState(t, r, outbox.StateDraining) }()
 			if err := stop(); err == nil {
