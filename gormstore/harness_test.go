@@ -227,12 +227,7 @@ func (f *fixture) started() *relay {
 // acquire is a round with testLease; lanes that the last round called draining are drained.
 func (r *relay) acquire() outbox.Lanes {
 	r.Helper()
-	return r.acquireFor(testLease)
-}
-
-func (r *relay) acquireFor(lease time.Duration) outbox.Lanes {
-	r.Helper()
-	lanes, err := r.tryAcquire(lease)
+	lanes, err := r.tryAcquire(testLease)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -147,12 +147,12 @@ func TestLanes(t *testing.T) {
 		onEach(t, func(t *testing.T, f *fixture) {
 			m := f.enqueue("a", "b", "a")
 			a, b := f.relay(), f.relay()
-			a.acquireFor(shortLease)
+			a.acquire()
 			claim := a.claim()
-			if lanes := b.acquire(); lanes.Expiry <= 0 || lanes.Expiry > shortLease {
-				t.Errorf("the next expiry is in %v, want at most %v", lanes.Expiry, shortLease)
+			if lanes := b.acquire(); lanes.Expiry <= 0 || lanes.Expiry > testLease {
+				t.Errorf("the next expiry is in %v, want at most %v", lanes.Expiry, testLease)
 			}
-			f.expired(a)
+			f.expire(a)
 			if lanes := b.acquire(); len(lanes.Held) != 8 {
 				t.Fatalf("took over %d lanes, want 8", len(lanes.Held))
 			}

@@ -2,14 +2,11 @@ package gormstore_test
 
 import (
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/postroom/postroom/gormstore"
 )
-
-const shortLease = 400 * time.Millisecond
 
 func onPostgres(t *testing.T) *fixture {
 	t.Helper()
