@@ -65,7 +65,8 @@ func TestListen(t *testing.T) {
 		b := a.process(address, gormstore.Config{Control: wrapped(t, address, func(c driver.Conn) driver.Conn {
 			return asked{c}
 		})})
-		woken, heard := b.store.Wake(t.Context()), a.ear()
+		heard := a.ear()
+		woken := b.store.Wake(t.Context())
 		b.eventually("the probe", func() bool { return len(heard()) > 0 })
 		a.enqueue("a")
 		if got := b.woken(woken); len(got) != 1 {

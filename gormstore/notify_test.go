@@ -127,7 +127,7 @@ func TestNotify(t *testing.T) {
 		if got := b.woken(woken); !slices.Equal(got, []int{2}) {
 			t.Errorf("woke lanes %v, want 2", got)
 		}
-		b.eventually("the announcement", func() bool { return len(heard()) == 1 })
+		b.eventually("the announcement", func() bool { return slices.Contains(heard(), "2") })
 		a.enqueue(keys[4])
 		if got := b.woken(woken); !slices.Equal(got, []int{4}) {
 			t.Errorf("woke lanes %v, want 4 alone", got)
@@ -136,10 +136,11 @@ func TestNotify(t *testing.T) {
 	t.Run("tells_of_lanes_that_were_given_up_and_of_operators", func(t *testing.T) {
 		t.Parallel()
 		a, b := twoProcesses(t)
-		r := a.started()
+		r, heard := a.started(), a.ear()
 		keys := keysOfLanes(8)
 		parked := a.enqueue(keys[6])
 		r.settle(r.claim(), all(outbox.ParkKey))
+		a.eventually("the announcement of the commit", func() bool { return slices.Contains(heard(), "6") })
 		woken := b.listening()
 		act := outbox.Act{By: "me", Reason: "a test"}
 		if _, err := a.store.Requeue(t.Context(), act, ids(parked...)...); err != nil {
