@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/XSAM/otelsql"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
@@ -97,38 +99,46 @@ func TestTime(t *testing.T) {
 // waitsForItsTime schedules by the database's clock. The instants of the autumn change have one wall clock time twice.
 func (f *fixture) waitsForItsTime() {
 	f.Helper()
-	var now time.Time
-	if err := f.db.Raw("SELECT clock_timestamp()").Row().Scan(&now); err != nil {
-		f.Fatal(err)
-	}
-	soon, later, past := message("soon"), message("later"), message("past")
-	soon.AvailableAt, later.AvailableAt = now.Add(1500*time.Millisecond), now.Add(time.Hour)
-	past.AvailableAt = now.Add(-time.Hour)
-	f.store1(soon, later, past)
+	now := f.clock()
+	past, soon, later := message("past"), message("soon"), message("later")
+	past.AvailableAt, later.AvailableAt = now.Add(-time.Hour), now.Add(time.Hour)
+	soon.AvailableAt = now.Add(1500 * time.Millisecond)
+	f.store1(past, soon, later)
 	r := f.started()
-	c := r.claim()
-	if len(c.Messages) != 1 || c.Messages[0].ID != past.ID {
-		f.Fatalf("claimed %v, want only the message of an hour ago", idsOf(c))
-	}
-	r.settle(c, all(outbox.Delivered))
+	var got []uuid.UUID
 	f.eventually("the message to be due", func() bool {
-		c = r.claim()
-		return len(c.Messages) > 0
+		c := r.claim()
+		if len(c.Messages) == 0 {
+			return false
+		}
+		at, last := f.clock(), c.Messages[len(c.Messages)-1]
+		got = append(got, idsOf(c)...)
+		r.settle(c, all(outbox.Delivered))
+		if last.ID != soon.ID {
+			return false
+		}
+		if at.Before(soon.AvailableAt) {
+			f.Errorf("claimed at %v, want the message to wait until %v", at, soon.AvailableAt)
+		}
+		if got := last.AvailableAt; got.Sub(soon.AvailableAt).Abs() >= time.Microsecond {
+			f.Errorf("AvailableAt came back as %v, want %v", got, soon.AvailableAt)
+		}
+		return true
 	})
-	var after time.Time
-	if err := f.db.Raw("SELECT clock_timestamp()").Row().Scan(&after); err != nil {
-		f.Fatal(err)
-	}
-	if len(c.Messages) != 1 || c.Messages[0].ID != soon.ID || after.Before(soon.AvailableAt) {
-		f.Fatalf("claimed %v at %v, want only the message of %v", idsOf(c), after, soon.AvailableAt)
-	}
-	if got := c.Messages[0].AvailableAt; got.Sub(soon.AvailableAt).Abs() >= time.Microsecond {
-		f.Errorf("AvailableAt came back as %v, want %v", got, soon.AvailableAt)
+	if diff := cmp.Diff(ids(past, soon), got); diff != "" {
+		f.Errorf("claimed (-want +got):\n%s", diff)
 	}
 	records, err := f.store.Find(f.Context(), outbox.Filter{Status: outbox.StatusScheduled}, 0, 10)
 	if err != nil || len(records) != 1 || records[0].DueIn <= 50*time.Minute || records[0].DueIn > time.Hour {
 		f.Errorf("found %+v, %v; want one message that is due within the hour", records, err)
 	}
+}
+
+// clock is what the database's clock shows.
+func (f *fixture) clock() (now time.Time) {
+	f.Helper()
+	f.do(f.db.Raw("SELECT clock_timestamp()").Row().Scan(&now))
+	return now
 }
 
 // arguments are all that was sent beside the texts of statements.
