@@ -31,17 +31,19 @@ func TestFind(t *testing.T) {
 			"any": {}, "parked": {Status: outbox.StatusParked}, "in flight": {Status: outbox.StatusInFlight},
 			"of a key": {Key: "k500"},
 		} {
-			var took time.Duration
-			for range 8 { // PostgreSQL may keep a plan for good after five
+			quickest := time.Hour
+			for n := range 8 {
 				start := time.Now()
 				if _, err := f.store.Find(t.Context(), filter, 0, 50); err != nil {
 					t.Fatal(err)
 				}
-				took = time.Since(start)
+				if n >= 5 { // PostgreSQL may keep a plan for good then
+					quickest = min(quickest, time.Since(start))
+				}
 			}
-			t.Logf("%s: %v", name, took)
-			if took > 500*time.Millisecond {
-				t.Errorf("%s: took %v: the plan reads the whole table", name, took)
+			t.Logf("%s: %v", name, quickest)
+			if quickest > 500*time.Millisecond {
+				t.Errorf("%s: took %v: the plan reads the whole table", name, quickest)
 			}
 		}
 		found, err := f.store.Find(t.Context(), outbox.Filter{Status: outbox.StatusParked}, 0, 50)

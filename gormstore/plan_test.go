@@ -36,12 +36,16 @@ func TestPlans(t *testing.T) {
 		exec(t, f.db, "DELETE FROM outbox_messages")
 		exec(t, f.db, "ANALYZE outbox_messages")
 		f.burst(300_000)
+		quickest := time.Hour // of several: other work slows a claim down, and a bad plan each of them
 		for i := range 5 {
 			claimed, settled := r.timed()
 			t.Logf("claim of 500 %v, settle %v", claimed, settled)
-			if i >= 2 && claimed+settled > 100*time.Millisecond {
-				t.Errorf("claim %d took %v and its settle %v: the plan reads the whole table", i, claimed, settled)
+			if i >= 2 { // it is planned anew before
+				quickest = min(quickest, claimed+settled)
 			}
+		}
+		if quickest > 100*time.Millisecond {
+			t.Errorf("a claim and its settle took %v at best: the plan reads the whole table", quickest)
 		}
 	})
 }
