@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -169,52 +170,60 @@ func TestSubscriberLateAnswer(t *testing.T) {
 
 	t.Run("counts_when_the_message_comes_again_and_makes_no_second_copy", func(t *testing.T) {
 		t.Parallel()
-		s, m, messages, taken := late(t)
-		wantVerdicts(t, publishing(t.Context(), s, m), "unknown")
-		taken.Ack()
-		wantVerdicts(t, publishing(t.Context(), s, m), "accepted")
-		select {
-		case <-messages:
-			t.Error("got a second copy")
-		default:
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s, m, messages, taken := late(t)
+			wantVerdicts(t, publishing(t.Context(), s, m), "unknown")
+			taken.Ack()
+			wantVerdicts(t, publishing(t.Context(), s, m), "accepted")
+			select {
+			case <-messages:
+				t.Error("got a second copy")
+			default:
+			}
+		})
 	})
 
 	t.Run("of_no_makes_a_new_copy", func(t *testing.T) {
 		t.Parallel()
-		s, m, messages, taken := late(t)
-		taken.Nack()
-		wantVerdicts(t, publishing(t.Context(), s, m), "refused")
-		results := publishing(t.Context(), s, m)
-		within(t, "a new copy", messages).Ack()
-		wantVerdicts(t, results, "accepted")
+		synctest.Test(t, func(t *testing.T) {
+			s, m, messages, taken := late(t)
+			taken.Nack()
+			wantVerdicts(t, publishing(t.Context(), s, m), "refused")
+			results := publishing(t.Context(), s, m)
+			within(t, "a new copy", messages).Ack()
+			wantVerdicts(t, results, "accepted")
+		})
 	})
 
 	t.Run("is_not_waited_for_once_its_subscription_has_ended", func(t *testing.T) {
 		t.Parallel()
-		s := watermilladapter.NewSubscriber(watermilladapter.SubscriberConfig{Timeout: time.Minute, Concurrency: 1})
-		ctx, end := context.WithCancel(t.Context())
-		messages := subscribe(t, ctx, s, "orders")
-		results := publishing(t.Context(), s, event("a", "1"))
-		within(t, "a message", messages) // and its reader goes without an answer
-		end()
-		wantVerdicts(t, results, "unknown")
-		messages = subscribe(t, t.Context(), s, "orders")
-		results = publishing(t.Context(), s, event("b", "1"))
-		within(t, "another message", messages).Ack()
-		wantVerdicts(t, results, "accepted")
+		synctest.Test(t, func(t *testing.T) {
+			s := watermilladapter.NewSubscriber(watermilladapter.SubscriberConfig{Timeout: time.Minute, Concurrency: 1})
+			ctx, end := context.WithCancel(t.Context())
+			messages := subscribe(t, ctx, s, "orders")
+			results := publishing(t.Context(), s, event("a", "1"))
+			within(t, "a message", messages) // and its reader goes without an answer
+			end()
+			wantVerdicts(t, results, "unknown")
+			messages = subscribe(t, t.Context(), s, "orders")
+			results = publishing(t.Context(), s, event("b", "1"))
+			within(t, "another message", messages).Ack()
+			wantVerdicts(t, results, "accepted")
+		})
 	})
 
 	t.Run("holds_back_others_when_too_many_are_missing", func(t *testing.T) {
 		t.Parallel()
-		s, _, messages, taken := late(t)
-		held := within(t, "Publish returns", publishing(t.Context(), s, event("b", "1")))[0].Err()
-		if outbox.ClassOf(held) != outbox.ClassRetryAfter || !strings.Contains(held.Error(), "still with their handlers") {
-			t.Errorf("got %v", held)
-		}
-		taken.Ack()
-		results := publishing(t.Context(), s, event("b", "1"))
-		within(t, "a message", messages).Ack()
-		wantVerdicts(t, results, "accepted")
+		synctest.Test(t, func(t *testing.T) {
+			s, _, messages, taken := late(t)
+			held := within(t, "Publish returns", publishing(t.Context(), s, event("b", "1")))[0].Err()
+			if outbox.ClassOf(held) != outbox.ClassRetryAfter || !strings.Contains(held.Error(), "still with their handlers") {
+				t.Errorf("got %v", held)
+			}
+			taken.Ack()
+			results := publishing(t.Context(), s, event("b", "1"))
+			within(t, "a message", messages).Ack()
+			wantVerdicts(t, results, "accepted")
+		})
 	})
 }
