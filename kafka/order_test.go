@@ -259,15 +259,16 @@ func wantNoStall(t *testing.T, calls []published) {
 	}
 }
 
-// faultyCalls makes calls of 300 messages to a cluster that answers every fifth request to two of four
-// partitions with answer.
+// faultyCalls makes calls of 300 messages to a cluster that answers the first batch of two of four partitions, and about
+// every fifth of those that follow, with answer.
 func faultyCalls(t *testing.T, answer *kerr.Error, calls int) {
 	t.Helper()
 	cluster := fake(t, "a", "b")
 	p := open(t, kafka.Config{Brokers: cluster.ListenAddrs(), ClientOptions: []kgo.Opt{kgo.WithHooks(&slowHandOver{})}})
+	var begun atomic.Bool
 	faults := cluster.Fault(kfake.Fault{
 		Keys: []kmsg.Key{kmsg.Produce}, Partitions: []int32{1, 3}, Err: answer, Count: -1,
-		When: func(kmsg.Request) bool { return rand.IntN(5) == 0 },
+		When: func(kmsg.Request) bool { return !begun.Swap(true) || rand.IntN(5) == 0 },
 	})
 	made := publishSideBySide(t, p, 1, claims(calls, 300, "a", "b"))
 	faults.Remove()
