@@ -285,6 +285,24 @@ func TestCheck_history(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("may_scatter_keys_over_streams_which_are_counted", func(t *testing.T) {
+		c := verify.NewChecker(verify.Config{})
+		for n, key := range []string{"a", "a", "a", "b", "b", ""} {
+			stream := fmt.Sprint("t/", n%2*len(key)) // a in two of them, b in two
+			err := errors.Join(c.Add(committed(n+1, key, int64(n+1))), c.Add(elsewhere(delivered(n+1, n), stream)))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(c.Add(committed(9, "c", 1)), c.Add(delivered(9, 9))); err != nil {
+			t.Fatal(err)
+		}
+		r := c.Report()
+		var b strings.Builder
+		if _, err := r.WriteTo(&b); err != nil || r.Scattered != 2 || !strings.Contains(b.String(), "2 keys came in several") {
+			t.Errorf("got %+v, %v, printed %s", r, err, b.String())
+		}
+	})
 	t.Run("may_hold_foreign_messages_that_are_only_counted", func(t *testing.T) {
 		c := verify.NewChecker(verify.Config{Foreign: true})
 		if err := errors.Join(c.Add(delivered(1, 0)), c.Add(told(verify.Aborted, 2)), c.Add(delivered(2, 1))); err != nil {

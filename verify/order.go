@@ -50,6 +50,26 @@ func (c *Checker) reorders(found func(late, before uint32)) {
 	}
 }
 
+// scattered counts keys whose messages arrived first in several streams.
+func (c *Checker) scattered() (n int) {
+	const several = 0
+	streams := map[uint32]uint32{} // by route
+	for i := range c.messages {
+		m := &c.messages[i]
+		if !c.ordered(m) || !m.arrived() || m.first.again {
+			continue
+		}
+		switch stream, known := streams[m.route]; {
+		case !known:
+			streams[m.route] = m.first.stream
+		case stream != several && stream != m.first.stream:
+			streams[m.route] = several
+			n++
+		}
+	}
+	return n
+}
+
 // ordered reports that m has a place in the order of its key. One that was skipped or discarded has left it.
 func (c *Checker) ordered(m *message) bool {
 	return m.outcome >= unknown && m.order != 0 && m.held&(skipped|discarded) == 0 && c.routes.name(m.route).key != ""

@@ -17,6 +17,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	if r.Foreign > 0 {
 		fmt.Fprintf(&b, "%d arrived that nobody known enqueued\n", r.Foreign)
 	}
+	if r.Scattered > 0 {
+		fmt.Fprintf(&b, "%d keys came in several streams, and their order is known within each alone\n", r.Scattered)
+	}
 	fmt.Fprintf(&b, "%d faults, which excuse %d copies; %d copies\n", r.Faults, r.DuplicateBound, r.Duplicates)
 
 	write(&b, "lost: committed, but neither delivered nor in the outbox", r.Lost, Message.String)

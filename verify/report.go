@@ -21,6 +21,9 @@ type Report struct {
 	Faults    int `json:"faults"`
 	Keys      int `json:"keys"` // topics with a key
 	Streams   int `json:"streams"`
+	// Scattered counts keys whose messages arrived in several streams, as after a change of a topic's partitions. Each
+	// stream was judged by itself: nobody knows the order between them.
+	Scattered int `json:"scattered"`
 
 	// Lost was committed, did not arrive, and the outbox neither holds it nor was told to let it go.
 	Lost Finding[Message] `json:"lost"`
@@ -96,6 +99,7 @@ func (c *Checker) Report() *Report {
 	for _, d := range c.copies {
 		c.misrouted(r, &c.messages[d.message], d.place)
 	}
+	r.Scattered = c.scattered()
 	c.reorders(func(late, before uint32) {
 		x, y := &c.messages[late], &c.messages[before]
 		add(c, &r.Reordered, func() Reorder { return Reorder{c.show(x, x.first), c.show(y, y.first)} })
