@@ -68,6 +68,9 @@ func (t *trial) judge(ctx context.Context) error {
 	if err == nil && report.Delivered == 0 {
 		t.complain("nothing was delivered, so nothing was shown")
 	}
+	if err == nil && report.Scattered > 0 {
+		t.complain("%d keys came in several partitions", report.Scattered)
+	}
 	return err
 }
 
