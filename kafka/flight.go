@@ -62,22 +62,23 @@ func (f *flight) answers(given error) []error {
 // isOpen reports whether record i has no answer yet; f.mu is held.
 func (f *flight) isOpen(i int) bool { return f.errs[i] == errOpen } //nolint:errorlint // never wrapped
 
-// torn reports whether some records of a topic have an answer and others do not. Before anything was sent
-// that means that the client dropped some of them, and a later one of the same key may be among those that
-// it kept.
+// torn reports whether some records of a topic have failed while others have no answer. Before the flush that means
+// that the client dropped some of them, and a later one of the same key may be among those that it kept. Records that
+// were accepted by then are no sign of that: what is left of the flush before may have taken them along.
 func (f *flight) torn() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.open == len(f.records) || f.open == 0 {
-		return false
-	}
-	isOpen := make(map[string]bool)
+	open, failed := make(map[string]bool), make(map[string]bool)
 	for i, r := range f.records {
-		open := f.isOpen(i)
-		if was, seen := isOpen[r.Topic]; seen && was != open {
+		switch {
+		case f.isOpen(i):
+			open[r.Topic] = true
+		case f.errs[i] != nil:
+			failed[r.Topic] = true
+		}
+		if open[r.Topic] && failed[r.Topic] {
 			return true
 		}
-		isOpen[r.Topic] = open
 	}
 	return false
 }

@@ -39,7 +39,8 @@ func (c Config) safety() []kgo.Opt {
 		kgo.MaxProduceRequestsInflightPerBroker(1), // the only value that the idempotent producer allows
 		kgo.RecordPartitioner(partitioner{}),
 
-		// All records of a flush are handed over before the first one leaves.
+		// All records of a flush are handed over before the first one leaves, but for those that what is left of the flush
+		// before may take along, see flight.torn.
 		kgo.ManualFlushing(),
 		kgo.ProducerLinger(0),
 
