@@ -259,8 +259,8 @@ func wantNoStall(t *testing.T, calls []published) {
 	}
 }
 
-// faultyCalls makes calls of 300 messages to a cluster that answers the first batch of two of four partitions, and about
-// every fifth of those that follow, with answer.
+// faultyCalls makes calls of 300 messages to a cluster that answers the first batch of two of four partitions, and
+// about every fifth of those that follow, with answer.
 func faultyCalls(t *testing.T, answer *kerr.Error, calls int) {
 	t.Helper()
 	cluster := fake(t, "a", "b")

@@ -299,8 +299,11 @@ func TestCheck_history(t *testing.T) {
 		}
 		r := c.Report()
 		var b strings.Builder
-		if _, err := r.WriteTo(&b); err != nil || r.Scattered != 2 || !strings.Contains(b.String(), "2 keys came in several") {
-			t.Errorf("got %+v, %v, printed %s", r, err, b.String())
+		if _, err := r.WriteTo(&b); err != nil {
+			t.Fatal(err)
+		}
+		if r.Scattered != 2 || !strings.Contains(b.String(), "2 keys came in several") {
+			t.Errorf("got %d scattered keys, printed %s", r.Scattered, b.String())
 		}
 	})
 	t.Run("may_hold_foreign_messages_that_are_only_counted", func(t *testing.T) {
