@@ -169,6 +169,16 @@ func eventuallyAllAccepted(t *testing.T, p *kafka.Publisher, n int) {
 	}
 }
 
+// dialUnless refuses connections while the brokers are away.
+func dialUnless(away *atomic.Bool) kgo.Opt {
+	return kgo.Dialer(func(ctx context.Context, network, at string) (net.Conn, error) {
+		if away.Load() {
+			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		}
+		return new(net.Dialer).DialContext(ctx, network, at)
+	})
+}
+
 func TestBroker(t *testing.T) {
 	t.Parallel()
 
@@ -177,12 +187,7 @@ func TestBroker(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
 		config := hasty(fake(t, "a").ListenAddrs())
-		config.ClientOptions = []kgo.Opt{kgo.Dialer(func(ctx context.Context, network, at string) (net.Conn, error) {
-			if away.Load() {
-				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-			}
-			return new(net.Dialer).DialContext(ctx, network, at)
-		})}
+		config.ClientOptions = []kgo.Opt{dialUnless(&away)}
 		p := open(t, config)
 		started := time.Now()
 		results := p.Publish(within(t, patience), keyed("a", 10, 100))
@@ -196,9 +201,13 @@ func TestBroker(t *testing.T) {
 
 	t.Run("that_goes_away_between_calls_is_unknown_then_unavailable", func(t *testing.T) {
 		t.Parallel()
+		var away atomic.Bool
 		cluster := fake(t, "a")
-		p := open(t, hasty(cluster.ListenAddrs()))
+		config := hasty(cluster.ListenAddrs())
+		config.ClientOptions = []kgo.Opt{dialUnless(&away)}
+		p := open(t, config)
 		eventuallyAllAccepted(t, p, 100)
+		away.Store(true) // also when others listen at its ports by then
 		cluster.Close()
 		for _, r := range p.Publish(within(t, patience), keyed("a", 10, 100)) {
 			if class := outbox.ClassOf(r.Err()); class != outbox.ClassUnknown && class != outbox.ClassUnavailable {
