@@ -149,6 +149,7 @@ func TestList(t *testing.T) {
 		d.run("list", "--limit", "0").want(exitUsage, "say 1 to 1000")
 		d.run("list", "--older-than", "-1h").want(exitUsage, "--older-than")
 		d.run("list", "stray").want(exitUsage, "unknown command \"stray\"")
+		d.run("help", "stray").want(exitUsage, "unknown command \"stray\"")
 		d.run("list", "--stray").want(exitUsage, "unknown flag: --stray")
 	})
 }

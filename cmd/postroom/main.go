@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,7 @@ func main() {
 // run is the program; it returns its exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, out, errs io.Writer) int {
 	root := newRoot(getenv)
+	strictHelp(root)
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
@@ -112,6 +114,18 @@ An outbox on SQLite lives inside its application, which operates it through pack
 	}
 	strict(root)
 	return root
+}
+
+// strictHelp makes help about a command that is not there a usage error, too.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, args []string) error {
+		if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+			return usageError{fmt.Errorf("unknown command %q for %q", strings.Join(args, " "), root.Name())}
+		}
+		return nil
+	}
 }
 
 // strict makes arguments that a command does not take, and a command that is not there, usage errors.
