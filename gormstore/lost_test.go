@@ -53,7 +53,7 @@ func TestTransactionLost(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			var n int
-			err := tx.WithContext(ctx).Raw(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000000)
+			err := tx.WithContext(ctx).Raw(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000)
 				SELECT max(i) FROM n`).Scan(&n).Error
 			if err == nil {
 				t.Error("the read was not interrupted")
