@@ -6,8 +6,8 @@
 // in between gets the records again, and the note tells it that they are done.
 //
 // Without any configuration, by go run ./examples/consumer, it runs on a SQLite file and on a Kafka inside the process,
-// sends itself three orders, each of them twice, and tells which it billed. Ctrl-C ends it. Environment variables switch
-// to real servers:
+// sends itself three orders, each of them twice, and tells which it billed. Ctrl-C ends it. Environment variables
+// switch to real servers:
 //
 //	DATABASE_FILE  SQLite file; default is one that ends with the process
 //	BROKERS        host:port,host:port, with the topics orders and invoices

@@ -15,8 +15,8 @@
 //
 //	{"customer":"c-1","items":[{"sku":"book","quantity":2,"unit_price_cents":1999}]}
 //
-// Without any configuration, by make run, it runs on a SQLite file and on a Kafka inside the process, both empty at each
-// start. Environment variables switch to real servers:
+// Without any configuration, by make run, it runs on a SQLite file and on a Kafka inside the process, both empty at
+// each start. Environment variables switch to real servers:
 //
 //	ADDR          where to listen, default 127.0.0.1:8080
 //	DATABASE_URL  postgres://…, mariadb://user:password@host:port/database or sqlite:FILE

@@ -64,8 +64,8 @@ func (f *Fixture) join(lease time.Duration) *session {
 	return s
 }
 
-// living returns a session that is to expire in the case, once do has succeeded. A machine that pauses may let the lease
-// run out before, and then another session tries; what fails in time is an error.
+// living returns a session that is to expire in the case, once do has succeeded. A machine that pauses may let the
+// lease run out before, and then another session tries; what fails in time is an error.
 func (f *Fixture) living(do func(*session) error) *session {
 	f.Helper()
 	for {
