@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -53,7 +54,8 @@ func FuzzNames(f *testing.F) {
 		if name, text := onPostgres(t, n.quote(schema), literal(schema)); name != schema || text != schema {
 			t.Errorf("%q is %q and %q to PostgreSQL", schema, name, text)
 		}
-		if !strings.HasSuffix(schema, " ") && within3Bytes(schema) { // MariaDB has no such names
+		// MariaDB has no other names, and drops what is blank or control from the beginning of an alias.
+		if !strings.HasSuffix(schema, " ") && within3Bytes(schema) && !strings.ContainsFunc(schema[:1], unseen) {
 			if name, text := onMariaDB(t, m.quote(schema), sqlText(schema)); name != schema || text != schema {
 				t.Errorf("%q is %q and %q to MariaDB", schema, name, text)
 			}
@@ -62,6 +64,8 @@ func FuzzNames(f *testing.F) {
 		checkRendered(t, m)
 	})
 }
+
+func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 func within3Bytes(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return utf8.RuneLen(r) > 3 })
