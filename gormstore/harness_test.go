@@ -46,6 +46,14 @@ var databases = map[string]func(t testing.TB, config gorm.Config) *gorm.DB{
 // onEach runs check on every database.
 func onEach(t *testing.T, check func(t *testing.T, f *fixture)) {
 	t.Helper()
+	onThese(t, databases, check)
+}
+
+func onThese(
+	t *testing.T, databases map[string]func(t testing.TB, config gorm.Config) *gorm.DB,
+	check func(t *testing.T, f *fixture),
+) {
+	t.Helper()
 	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

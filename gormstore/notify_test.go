@@ -227,14 +227,7 @@ func TestNotify(t *testing.T) {
 // ear listens to all announcements of f's outbox and returns them so far, without their speakers.
 func (f *fixture) ear() (heard func() []string) {
 	f.Helper()
-	pool, err := f.db.DB()
-	if err != nil {
-		f.Fatal(err)
-	}
-	conn, err := pool.Conn(f.Context())
-	if err != nil {
-		f.Fatal(err)
-	}
+	conn := f.conn()
 	var channel string
 	row := conn.QueryRowContext(f.Context(), "SELECT 'outbox_' || md5(current_schema() || '.outbox_meta')")
 	if err := row.Scan(&channel); err != nil {

@@ -22,12 +22,7 @@ var servers = map[string]func(t testing.TB, config gorm.Config) *gorm.DB{
 // onServers runs check on every one of them.
 func onServers(t *testing.T, check func(t *testing.T, f *fixture)) {
 	t.Helper()
-	for name, open := range servers {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			check(t, newFixture(t, open(t, gorm.Config{}), 8, gormstore.Config{}))
-		})
-	}
+	onThese(t, servers, check)
 }
 
 // either is the first on PostgreSQL, and the second on MariaDB.
