@@ -7,57 +7,68 @@ import (
 
 // dispatcher sets the workers of one session to work. While there is little to do, one worker makes all claims: for the
 // lanes that the news names, so that a single message costs one narrow claim and one settle, and every now and then for
-// all lanes, so that an idle relay asks once. When the claims grow, the lanes are split among the workers until all of
-// them have run dry. A lane is thus never in two hands.
+// all lanes, so that an idle relay asks once. When the claims grow, the lanes are split among the workers until the
+// claims of all of them are small again. A lane is thus never in two hands.
 type dispatcher struct {
 	*tenure
 	workers []*worker
 }
 
-// run works until ctx ends, the session ends, or a worker says that the relay cannot go on. It looks at all lanes at
-// first, when the pacer says so, however many news come, and again as long as that finds something. What a claim for
-// the news leaves behind is looked for in all lanes, too.
+// run works until ctx ends, the session ends, or a worker says that the relay cannot go on.
 func (d *dispatcher) run(ctx context.Context) error {
 	p := newPacer(d.config.Poll, d.jitterOf(-2))
 	for ctx.Err() == nil {
-		lanes, news := d.news.take()
-		g, all := d.grip(0, 1), lanes == nil || p.due()
-		if !all {
-			g = g.only(lanes)
-		}
-		if !all && len(g.lanes) == 0 {
-			p.wait(ctx, news, nil)
-			continue
-		}
-		n, more, err := d.workers[0].cycle(ctx, g)
-		switch {
-		case err != nil:
+		n, _, err := d.turn(ctx, d.workers[0], 1, p, nil)
+		if err != nil {
 			return err
-		case n > d.config.Batch/8 && len(d.workers) > 1:
+		}
+		if n > d.config.Batch/8 && len(d.workers) > 1 {
 			if err := d.spread(ctx); err != nil {
 				return err
 			}
 			p.reset()
-		case n > 0 && (all || more):
-			p.reset()
-		case all:
-			p.missed()
-		case more:
-			p.soon()
 		}
 	}
 	return context.Cause(ctx)
 }
 
-// spread lets every worker drain its own lanes and returns when all of them are idle at the same time.
+// turn lets w look once into its part of the lanes, or wait until there is something to look for; a wait ends when done
+// closes, too. It looks at all lanes of the part at first, when p says so, however many news come, and again as long as
+// that finds what no news has told of. What a claim for the news leaves behind is looked for in all of them, too.
+func (d *dispatcher) turn(
+	ctx context.Context, w *worker, parts int, p *pacer, done <-chan struct{},
+) (n int, more bool, err error) {
+	told, next := w.news.take()
+	g, all := d.grip(w.number, parts), told == nil || p.due()
+	g.told = told
+	if !all {
+		g = g.only(told)
+	}
+	if !all && len(g.lanes) == 0 {
+		p.wait(ctx, next, done)
+		return 0, false, nil
+	}
+	n, more, err = w.cycle(ctx, g)
+	switch {
+	case n > 0 && more:
+		p.reset()
+	case all:
+		p.missed()
+	case more:
+		p.soon()
+	}
+	return n, more, err
+}
+
+// spread lets every worker drain its own lanes and returns when none of them has much to do.
 func (d *dispatcher) spread(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := newRoster(len(d.workers))
+	calm := newRoster(len(d.workers))
 	var wg sync.WaitGroup
 	for _, w := range d.workers {
 		wg.Go(func() {
-			if err := d.drain(ctx, w, idle); err != nil {
+			if err := d.drain(ctx, w, calm); err != nil {
 				cancel(err)
 			}
 		})
@@ -66,56 +77,52 @@ func (d *dispatcher) spread(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (d *dispatcher) drain(ctx context.Context, w *worker, idle *roster) error {
-	p := newPacer(d.config.Poll, w.jitter)
-	for ctx.Err() == nil {
-		news := d.news.next()
-		n, _, err := w.cycle(ctx, d.grip(w.number, len(d.workers)))
-		switch {
-		case err != nil:
+// drain works until the last claim of every worker was small: so small that one worker can make all of them.
+func (d *dispatcher) drain(ctx context.Context, w *worker, calm *roster) error {
+	p, few := newPacer(d.config.Poll, w.jitter), d.config.Batch/8/len(d.workers)
+	for ctx.Err() == nil && !calm.all() {
+		n, more, err := d.turn(ctx, w, len(d.workers), p, calm.full)
+		if err != nil {
 			return err
-		case n > 0:
-			p.reset()
-			continue
 		}
-		p.missed()
-		p.wait(ctx, news, idle.rest())
-		if !idle.rise() {
-			return nil
-		}
+		calm.put(w.number, n == 0 || n <= few && !more)
 	}
 	return nil
 }
 
-// roster counts who is resting.
+// roster tells when the names of all n are on it at the same time.
 type roster struct {
-	mu      sync.Mutex
-	working int
-	empty   chan struct{} // closed when nobody works any more
+	mu   sync.Mutex
+	n    int
+	on   map[int]bool
+	full chan struct{} // closed once all were on it
 }
 
-func newRoster(n int) *roster { return &roster{working: n, empty: make(chan struct{})} }
+func newRoster(n int) *roster { return &roster{n: n, on: map[int]bool{}, full: make(chan struct{})} }
 
-// rest takes a worker off; the channel is closed once the last one is.
-func (r *roster) rest() <-chan struct{} {
+// put puts who on, or takes it off. Nothing changes once all were on it.
+func (r *roster) put(who int, on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.working--
-	if r.working == 0 {
-		close(r.empty)
+	if r.all() {
+		return
 	}
-	return r.empty
+	if on {
+		r.on[who] = true
+	} else {
+		delete(r.on, who)
+	}
+	if len(r.on) == r.n {
+		close(r.full)
+	}
 }
 
-// rise puts a worker back on, unless everybody has been resting.
-func (r *roster) rise() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// all reports whether all were on it.
+func (r *roster) all() bool {
 	select {
-	case <-r.empty:
-		return false
-	default:
-		r.working++
+	case <-r.full:
 		return true
+	default:
+		return false
 	}
 }

@@ -43,3 +43,10 @@ func (n *news) take() ([]int, <-chan struct{}) {
 	n.lanes = []int{}
 	return lanes, more
 }
+
+// names reports whether news that nobody has taken yet is of lane.
+func (n *news) names(lane int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.lanes == nil || slices.Contains(n.lanes, lane)
+}

@@ -247,17 +247,19 @@ func TestRelay_suspects_and_news(t *testing.T) {
 	})
 }
 
-// talk commits a message of key every two milliseconds, and tells of it.
-func (s *told) talk(t *testing.T, key string) (stop func()) {
+// talk commits a message every two milliseconds, of each of keys in turn, and tells of it a little later.
+func (s *told) talk(t *testing.T, keys ...string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
+		for n := 0; ctx.Err() == nil; n++ {
+			key := keys[n%len(keys)]
 			enqueue(t, s.Store, message(key, "x"))
+			time.Sleep(time.Millisecond)
 			s.news <- []int{lane(key)}
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(time.Millisecond)
 		}
 	}()
 	return func() { cancel(); <-done }

@@ -137,8 +137,9 @@ func (t *tenure) end(ctx, hard context.Context, err error) error {
 func (r *Relay) newDispatcher(hard context.Context, t *tenure, b *breaker) *dispatcher {
 	d := &dispatcher{tenure: t}
 	for n := range r.config.Workers {
+		t.readers = append(t.readers, newNews())
 		d.workers = append(d.workers, &worker{
-			tenure: t, publisher: r.publisher, keyOrdered: KeyOrdered(r.publisher), breaker: b,
+			tenure: t, news: t.readers[n], publisher: r.publisher, keyOrdered: KeyOrdered(r.publisher), breaker: b,
 			jitter: t.jitterOf(n), number: n, hard: hard, waiting: waiting{},
 		})
 	}
@@ -156,7 +157,7 @@ func (d *dispatcher) listen(ctx context.Context) {
 			d.reacquire()
 		} else if d.holds(lanes) {
 			d.hear()
-			d.news.add(lanes)
+			d.tell(lanes)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type tenure struct {
 	log      *slog.Logger
 	gauge    *gauge
 	observer *observer
-	news     *news         // of commits, and of lanes that were acquired
+	readers  []*news       // who are told of commits, and of lanes that were acquired
 	hurry    chan struct{} // asks for a round at once
 
 	mu    sync.Mutex
@@ -34,8 +34,8 @@ func newTenure(store Store, config RelayConfig, g *gauge, o *observer) *tenure {
 	session := uuid.New()
 	return &tenure{
 		store: store, config: config, session: session, gauge: g, observer: o,
-		log:  config.Logger.With("relay", config.ID, "session", session),
-		news: newNews(), hurry: make(chan struct{}, 1),
+		log:   config.Logger.With("relay", config.ID, "session", session),
+		hurry: make(chan struct{}, 1),
 	}
 }
 
@@ -43,6 +43,7 @@ func newTenure(store Store, config RelayConfig, g *gauge, o *observer) *tenure {
 type grip struct {
 	lanes []Lease
 	since time.Time
+	told  []int // lanes that the news names; nil stands for any
 }
 
 // grip returns the lanes of worker among workers that are not draining.
@@ -83,6 +84,13 @@ func (t *tenure) lanes() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.held)
+}
+
+// tell passes on news of lanes, nil for any.
+func (t *tenure) tell(lanes []int) {
+	for _, n := range t.readers {
+		n.add(lanes)
+	}
 }
 
 // hear takes note of the time of news.
@@ -170,7 +178,7 @@ func (t *tenure) acquire(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if t.hold(lanes.Held, before) {
-		t.news.add(nil)
+		t.tell(nil)
 	}
 	t.gauge.acquired(lanes.Held, nil)
 	t.gauge.enter(StateReady)

@@ -15,6 +15,7 @@ import (
 // worker claims, publishes and settles, one claim at a time.
 type worker struct {
 	*tenure
+	news       *news // its own copy
 	publisher  Publisher
 	keyOrdered bool
 	breaker    *breaker
@@ -28,7 +29,8 @@ type worker struct {
 }
 
 // cycle makes one claim over the lanes of g and sees it through. It returns how many messages that were, and whether
-// there may be more. Once ctx has ended nothing new is handed over. An error ends the relay, or is ErrSessionEnded.
+// there may be more to do than news will tell of. Once ctx has ended nothing new is handed over. An error ends the
+// relay, or is ErrSessionEnded.
 func (w *worker) cycle(ctx context.Context, g grip) (n int, more bool, err error) {
 	limit, leave := w.breaker.enter(ctx, w.config.Batch)
 	defer leave()
@@ -70,7 +72,7 @@ func (w *worker) cycle(ctx context.Context, g grip) (n int, more bool, err error
 		return len(claim.Messages), true, nil
 	}
 	w.logOutcomes(outcomes)
-	return len(claim.Messages), mayHaveMore(claim, outcomes), w.config.stopped(outcomes)
+	return len(claim.Messages), mayHaveMore(claim, outcomes) || w.untold(g, claim), w.config.stopped(outcomes)
 }
 
 // mayHaveMore reports whether there may be more to do than news will tell of: what c left behind, suspects, which wait
@@ -78,6 +80,14 @@ func (w *worker) cycle(ctx context.Context, g grip) (n int, more bool, err error
 func mayHaveMore(c Claim, outcomes []Outcome) bool {
 	undelivered := func(o Outcome) bool { return o.Verdict != Delivered }
 	return !c.Dry || c.Suspects || slices.ContainsFunc(outcomes, undelivered)
+}
+
+// untold reports whether c holds what no news has told of, so that there may be more of that. News may come a little
+// after what it tells of can be claimed.
+func (w *worker) untold(g grip, c Claim) bool {
+	return g.told != nil && slices.ContainsFunc(c.Messages, func(m *Claimed) bool {
+		return !slices.Contains(g.told, m.Lane) && !w.news.names(m.Lane)
+	})
 }
 
 // share gives suspects, which are claimed one by one, as much of the worker's time as the batch before them took: many

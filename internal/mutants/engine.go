@@ -24,7 +24,7 @@ func Engine() []Mutant {
 		{"an outage is a failure", "outbox/outcome.go", "o.Verdict, o.RetryIn = Defer, p.backoff(c.Attempts+1, maxUnavailableBackoff, jitter)", "o.Verdict, o.RetryIn = ParkKey, 0", relayTest + "TestRelay/parks_nothing_in_a_long_outage"},
 		{"a claim without an answer is told of twice", "outbox/worker.go", "if w.failed == 0 {", "if true {", relayTest + "TestRelay_observer/is_told_of_a_claim_without"},
 		{"a stop frees no lanes", "outbox/relay.go", "t.release(hard)", "_ = hard", relayTest + "TestRelay_several/a_stop_in_the_middle"},
-		{"a commit wakes nobody", "outbox/relay.go", "d.news.add(lanes)", "_ = lanes", relayTest + "TestRelay/takes_a_single_message_at_once"},
+		{"a commit wakes nobody", "outbox/relay.go", "d.tell(lanes)", "_ = lanes", relayTest + "TestRelay/takes_a_single_message_at_once"},
 		{"a late claim is published", "outbox/publish.go", "if w.fresh(g.since) {", "if true {", relayTest + "TestRelay_lease/T1_"},
 		{"a claim is published to its end whatever became of the lease", "outbox/publish.go", " && w.fresh(w.renewed())", "", relayTest + "TestRelay_timing/a_claim_of_many_waves"},
 		{"MaxPublishDuration binds where it is not needed", "outbox/relay.go", "config.MaxPublishDuration = 0", "_ = ok", relayTest + "TestRelay_lease/MaxPublishDuration_does_not_bind"},
@@ -76,9 +76,14 @@ func Engine() []Mutant {
 
 // looks breaks what decides when, and into which lanes, a relay looks.
 var looks = []Mutant{
-	{"an idle relay asks for each worker", "outbox/dispatch.go", "n, more, err := d.workers[0].cycle(ctx, g)", "for _, w := range d.workers[1:] {\n\t\t\t_, _, _ = w.cycle(ctx, g)\n\t\t}\n\t\tn, more, err := d.workers[0].cycle(ctx, g)", relayTest + "TestRelay_idle/asks_once_a_poll"},
-	{"news of a lane is looked for everywhere", "outbox/dispatch.go", "lanes == nil || p.due()", "len(lanes) > 0 || lanes == nil || p.due()", relayTest + "TestRelay_news/of_a_lane_is_looked_for_there_only"},
-	{"news holds off the polls", "outbox/dispatch.go", "case more:\n\t\t\tp.soon()", "default:\n\t\t\tp.missed()", relayTest + "TestRelay_steady_news/do_not_hide_a_commit"},
+	{"an idle relay asks for each worker", "outbox/dispatch.go", "n, more, err = w.cycle(ctx, g)", "for _, other := range d.workers[1:] {\n\t\t_, _, _ = other.cycle(ctx, g)\n\t}\n\tn, more, err = w.cycle(ctx, g)", relayTest + "TestRelay_idle/asks_once_a_poll"},
+	{"news of a lane is looked for everywhere", "outbox/dispatch.go", "told == nil || p.due()", "len(told) > 0 || told == nil || p.due()", relayTest + "TestRelay_news/of_a_lane_is_looked_for_there_only"},
+	{"news holds off the polls", "outbox/dispatch.go", "case more:\n\t\tp.soon()", "default:\n\t\tp.missed()", relayTest + "TestRelay_steady_news/do_not_hide_a_commit"},
+	{"a stream is looked for everywhere", "outbox/worker.go", "mayHaveMore(claim, outcomes) || w.untold(g, claim)", "true", relayTest + "TestRelay_steady_stream/that_is_told_of"},
+	{"a stream that nobody tells of waits for the poll", "outbox/worker.go", "mayHaveMore(claim, outcomes) || w.untold(g, claim)", "mayHaveMore(claim, outcomes)", relayTest + "TestRelay_steady_stream/that_nobody_tells_of"},
+	{"news that comes after its commit is none", "outbox/worker.go", " && !w.news.names(m.Lane)", "", relayTest + "TestRelay_steady_stream/that_is_told_of"},
+	{"a spread ends when nobody has anything to do", "outbox/dispatch.go", "n <= few && !more", "n < 0 && n <= few && !more", relayTest + "TestRelay_spread/ends_when"},
+	{"workers are woken for the lanes of others", "outbox/dispatch.go", "g = g.only(told)", "if len(told) == 0 {\n\t\t\tg.lanes = nil\n\t\t}", relayTest + "TestRelay_spread/leaves_the_lanes"},
 	{"later news replaces earlier", "outbox/news.go", "n.lanes = slices.Concat(n.lanes, lanes)", "n.lanes = slices.Clone(lanes)", relayTest + "TestRelay_news/that_comes_while_a_claim_is_out"},
 	{"what a bound left behind waits for the poll", "outbox/worker.go", "return !c.Dry || c.Suspects ||", "return c.Suspects ||", relayTest + "TestRelay_news_goes_on/past_the_bound_of_a_key"},
 	{"what a skipped message held waits for the poll", "outbox/worker.go", "slices.ContainsFunc(outcomes, undelivered)", "slices.ContainsFunc(outcomes[:0], undelivered)", relayTest + "TestRelay_news_goes_on/behind_a_message_that_was_skipped"},
