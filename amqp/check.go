@@ -59,7 +59,8 @@ func (p *Publisher) reach(ctx context.Context) error {
 
 func (p *Publisher) inspect(ctx context.Context, exchanges []string) (warnings []string, err error) {
 	if p.config.Management == "" {
-		return []string{"alternate exchanges and queues that drop messages cannot be seen: set Config.Management"}, nil
+		return []string{"alternate exchanges and queues that drop messages cannot be seen without the management API: set " +
+			"Config.Management, which a relay's file calls amqp.management"}, nil
 	}
 	uri, err := amqp091.ParseURI(p.config.URLs[0])
 	if err != nil {

@@ -104,11 +104,12 @@ func lookUp(ctx context.Context, b relayconf.Broker, topics []string) (findings 
 			})
 			continue
 		}
-		findings = append(findings, Finding{
-			Severity: Critical, Subject: subject, Text: fault.Error(),
-			Fix: "create what is missing, or let its messages go elsewhere: until then they wait, and RabbitMQ's are parked " +
-				"after Policy.MaxAttempts; an application whose Route is its own may send them elsewhere already",
-		})
+		fix := "create what is missing, or let its messages go elsewhere: until then they wait, and are parked after " +
+			"Policy.MaxAttempts; an application whose Route is its own may send them elsewhere already"
+		if b.Kafka {
+			fix = "create what is missing, or let its messages go elsewhere: until then they wait"
+		}
+		findings = append(findings, Finding{Severity: Critical, Subject: subject, Text: fault.Error(), Fix: fix})
 	}
 	return findings
 }
