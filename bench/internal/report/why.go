@@ -22,7 +22,7 @@ func why() map[string]string {
 	return reasons
 }
 
-// miss is a target that was missed.
+// miss is a target that was missed. What neighbours have in common is told by the last of them.
 type miss struct{ Name, Measured, Target, Why string }
 
 func misses(f *results.File, comparisons []Comparison) []miss {
@@ -30,6 +30,9 @@ func misses(f *results.File, comparisons []Comparison) []miss {
 	reasons := why()
 	for _, c := range comparisons {
 		if value, ok := c.value(f.Summaries); ok && c.hasTarget() && !c.met(value, f.Summaries) {
+			if last := len(all) - 1; last >= 0 && all[last].Why == reasons[c.Name] {
+				all[last].Why = ""
+			}
 			all = append(all, miss{c.Name, decimal(value), c.target(), reasons[c.Name]})
 		}
 	}
