@@ -99,8 +99,8 @@ bench-report: ## write docs/performance.md, its pictures and bench/results/lates
 bench-store: ## measure the store alone, beside bare loops, in clean and in tired databases, and Enqueue beside Create
 	@echo "bench-store: on the servers given, or started here (make services-down ends those)"
 	@scripts/services up
-	@eval "$$(scripts/services env)" && (cd bench && go run . -suite store $(ARGS)) && \
-		go test -run '^$$' -bench '^BenchmarkEnqueue$$' -benchtime 2000x ./gormstore
+	@eval "$$(scripts/services env)" && status=0; (cd bench && go run . -suite store $(ARGS)) || status=1; \
+		go test -run '^$$' -bench '^BenchmarkEnqueue$$' -benchtime 2000x ./gormstore && exit $$status
 
 bench-capture: ## measure what capture costs a request and a transaction, as ratios (ARGS: flags of go test)
 	@scripts/services up postgres
