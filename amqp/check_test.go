@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 				strings.Contains(err.Error(), exchange) {
 				t.Errorf("error = %v, want the two missing exchanges", err)
 			}
-			if len(warnings) != 1 || !strings.Contains(warnings[0], "Config.Management") {
+			if len(warnings) != 1 || !strings.Contains(warnings[0], "set Config.Management") {
 				t.Errorf("warnings = %q, want what cannot be seen", warnings)
 			}
 		}

@@ -18,6 +18,7 @@ func TestRelay_steady_stream(t *testing.T) {
 	t.Run("that_is_told_of_is_followed_lane_by_lane", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newTold(64)
+			s.lag = time.Millisecond
 			stop := start(t, s, slow(), outbox.RelayConfig{})
 			stopTalk := s.talk(t, numbers(8)...)
 			time.Sleep(10 * time.Second)
